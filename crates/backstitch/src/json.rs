@@ -1,0 +1,46 @@
+//! Payloads of JSON.
+
+use backstitch_core::failure::{Class, Effect, Failure, Origin};
+use backstitch_core::payload::Payload;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Encodes a value; `what` names it in the failure.
+pub(crate) fn encode<T: Serialize + ?Sized>(what: &str, value: &T) -> Result<Payload, Failure> {
+    serde_json::to_vec(value).map(Payload::json).map_err(|error| {
+        let message = format!("{what} cannot be encoded as JSON: {error}");
+        Failure::new(Class::Permanent, Origin::Decode, "Encode", message)
+    })
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(payload: &Payload) -> Result<T, String> {
+    if payload.encoding() != "json" {
+        return Err(format!("it is encoded as {:?}, not as json", payload.encoding()));
+    }
+    serde_json::from_slice(&payload.data)
+        .map_err(|error| format!("it does not decode as {}: {error}", std::any::type_name::<T>()))
+}
+
+/// Encodes the output of a body or a workflow, and makes sure that it can be read back and is not
+/// too large: a value that is stored and cannot be read would block the run for ever.
+pub(crate) fn encode_output<T: Serialize + DeserializeOwned>(
+    what: &str,
+    value: &T,
+    bytes_max: usize,
+) -> Result<Payload, Failure> {
+    let payload = encode(what, value)?;
+    if payload.data.len() > bytes_max {
+        let message = format!(
+            "{what} has {} bytes; at most {bytes_max} are allowed: keep large data elsewhere and \
+             return its address, or raise the limit",
+            payload.data.len()
+        );
+        return Err(Failure::new(Class::Permanent, Origin::Limit, "PayloadTooLarge", message));
+    }
+    decode::<T>(&payload).map_err(|why| {
+        let message = format!("{what} was encoded, but {why}");
+        let failure = Failure::new(Class::Permanent, Origin::Decode, "Encode", message);
+        Failure { effect: Effect::Possible as i32, ..failure }
+    })?;
+    Ok(payload)
+}

@@ -1,0 +1,118 @@
+//! Durable workflows that know how to undo themselves.
+//!
+//! A workflow is an async function. Each [step](Ctx::step) with a side effect may carry its own
+//! undo; when the workflow fails for good, is cancelled or terminated, the undos run, newest start
+//! first, and survive crashes like everything else.
+//!
+//! ```
+//! use backstitch::{Backstitch, Ctx, Result, workflow};
+//!
+//! #[workflow]
+//! async fn greet(ctx: Ctx, name: String) -> Result<String> {
+//!     let greeting = ctx
+//!         .step("compose", backstitch::clone!(name => async move |_s| Ok(format!("Hello, {name}"))))
+//!         .rollback(async move |u| {
+//!             println!("took back {:?}", u.output());
+//!             Ok(())
+//!         })
+//!         .await?;
+//!     Ok(greeting)
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() -> std::result::Result<(), backstitch::Error> {
+//! let app = Backstitch::open("memory:").register(greet).run().await?;
+//! let handle = app.start(greet, "greeting-1", "Ada".to_owned()).await?;
+//! assert_eq!(handle.result().await?, "Hello, Ada");
+//! # app.shutdown().await
+//! # }
+//! ```
+//!
+//! # What order means
+//!
+//! Futures are lazy in Rust: a step is keyed when it is *built* (`ctx.step(…)`) and asked for when it
+//! is first *polled*, so options can be chained onto it before anything happens. Await several at
+//! once with [`join!`], [`select!`], [`race`], `futures::join!`, `join_all` or `FuturesUnordered`.
+//! **Do not use `tokio::select!` without `biased;`, `futures::select!`, or `tokio::join!` without
+//! `biased;`** in a workflow: they begin at another branch from poll to poll, and replay hands
+//! outcomes to the wrong branch.
+
+mod app;
+mod ctx;
+mod duration;
+mod error;
+mod failure;
+mod handle;
+mod json;
+mod open;
+mod race;
+mod retry;
+mod sleep;
+mod state;
+mod step;
+mod step_ref;
+mod undo;
+mod verb;
+mod workflow;
+
+pub use app::{App, StartBuilder};
+pub use ctx::Ctx;
+pub use duration::IntoDuration;
+pub use error::{Error, ErrorKind};
+pub use failure::{Classify, FailureExt, msg};
+pub use handle::{ExecutionStatus, Handle, RollbackReport};
+pub use open::{Backstitch, Builder};
+pub use race::race;
+pub use retry::Retry;
+pub use sleep::Sleep;
+pub use step::{Step, StepCtx};
+pub use step_ref::StepRef;
+pub use undo::{StepInfo, Undo, UndoOutcome};
+pub use verb::VerbRequest;
+pub use workflow::{FnWorkflow, Workflow, workflow_fn};
+
+pub use backstitch_macros::workflow;
+
+pub use backstitch_core::event::{CauseKind, RollbackCause, RollbackOutcome};
+pub use backstitch_core::failure::{Class, Effect, Failure, Origin};
+pub use backstitch_core::id::RunId;
+pub use backstitch_core::payload::Payload;
+pub use backstitch_core::retry::{Jitter, OnAbandon, OnExhausted, OnUndoFailure, UndoOn};
+pub use backstitch_core::row::Row;
+pub use backstitch_core::run::WaitsFor;
+pub use backstitch_core::status::Status;
+pub use backstitch_engine::start::{Conflict, Reuse};
+
+/// The journal and its fold, for programs that look into it.
+pub use backstitch_core as core;
+/// Clocks, for tests.
+pub use backstitch_engine as engine;
+/// Stores, for programs that bring their own.
+pub use backstitch_store as store;
+
+/// What workflows, bodies and undos return.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+#[doc(hidden)]
+pub mod private {
+    pub use backstitch_engine::program::BoxFuture;
+    pub use tokio;
+
+    /// The return type of a workflow function: `Result<Output>`.
+    #[diagnostic::on_unimplemented(
+        message = "a workflow returns `backstitch::Result<Output>`, not `{Self}`",
+        note = "the error type is `backstitch::Failure`; `?` turns any error into one"
+    )]
+    pub trait Returned {
+        /// What it returns when all is well.
+        type Output;
+        fn into_result(self) -> Result<Self::Output, crate::Failure>;
+    }
+
+    impl<T> Returned for Result<T, crate::Failure> {
+        type Output = T;
+        fn into_result(self) -> Result<T, crate::Failure> {
+            self
+        }
+    }
+}

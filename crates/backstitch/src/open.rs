@@ -1,0 +1,159 @@
+//! Opening Backstitch inside a program.
+
+use std::sync::Arc;
+
+use backstitch_engine::program::Program;
+use backstitch_engine::{Clock, Engine, EngineOptions, SystemClock};
+use backstitch_store::memory::MemoryStore;
+use backstitch_store::sqlite::{SqliteOptions, SqliteStore};
+use backstitch_store::{AfterSync, NowUs, Store};
+
+use crate::app::App;
+use crate::error::{Error, ErrorKind};
+use crate::state::StateMap;
+use crate::workflow::{Registered, Workflow};
+
+/// The entry of the library: [`Backstitch::open`].
+pub struct Backstitch;
+
+impl Backstitch {
+    /// Opens a store, once [`Builder::run`] is called.
+    ///
+    /// `sqlite:PATH` is a file that is made if it is not there; `memory:` keeps everything in
+    /// memory and is for tests.
+    pub fn open(url: impl Into<String>) -> Builder {
+        Builder::new(Place::Url(url.into()))
+    }
+
+    /// Uses a store that the caller brings.
+    pub fn on(store: Arc<dyn Store>) -> Builder {
+        Builder::new(Place::Store(store))
+    }
+}
+
+enum Place {
+    Url(String),
+    Store(Arc<dyn Store>),
+}
+
+type Make = Box<dyn FnOnce(Arc<StateMap>, usize) -> Arc<dyn Program> + Send>;
+
+/// Everything there is to set before work begins.
+#[must_use = "nothing happens before run()"]
+pub struct Builder {
+    place: Place,
+    state: StateMap,
+    programs: Vec<(String, String, Make)>,
+    clock: Arc<dyn Clock>,
+    after_sync: Option<AfterSync>,
+    options: EngineOptions,
+}
+
+impl Builder {
+    fn new(place: Place) -> Builder {
+        Builder {
+            place,
+            state: StateMap::default(),
+            programs: Vec::new(),
+            clock: Arc::new(SystemClock),
+            after_sync: None,
+            options: EngineOptions::default(),
+        }
+    }
+
+    /// Gives bodies and undos a value, which they take by its type. One value per type: the last
+    /// one given stands.
+    pub fn state<S: Send + Sync + 'static>(mut self, state: S) -> Builder {
+        self.state.insert(state);
+        self
+    }
+
+    /// Registers a workflow. Open executions of it, in its version, are taken over.
+    pub fn register<W: Workflow>(mut self, workflow: W) -> Builder {
+        let (name, version) = (workflow.name().to_owned(), workflow.version().to_owned());
+        let make: Make = Box::new(move |state, payload_bytes_max| {
+            Arc::new(Registered { workflow, state, payload_bytes_max })
+        });
+        self.programs.push((name, version, make));
+        self
+    }
+
+    /// The largest input, output or event, in bytes (default: 1 MiB).
+    pub fn payload_bytes_max(mut self, bytes: usize) -> Builder {
+        self.options.payload_bytes_max = bytes;
+        self
+    }
+
+    /// How long bodies may take to yield when the program is stopped (default: 10 s).
+    pub fn stop_grace(mut self, grace: std::time::Duration) -> Builder {
+        self.options.stop_grace = grace;
+        self
+    }
+
+    /// The clock (default: that of the machine). For tests.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Builder {
+        self.clock = clock;
+        self
+    }
+
+    /// Called with the rows of each batch after they were synced and before anybody is told. It
+    /// holds up every commit: meant for live feeds and for fault injection.
+    pub fn after_sync(mut self, after_sync: AfterSync) -> Builder {
+        self.after_sync = Some(after_sync);
+        self
+    }
+
+    /// Opens the store, takes over what an earlier process left open, and begins to work.
+    ///
+    /// # Errors
+    /// A store that cannot be opened (see [`ErrorKind`]); two workflows of one name and version; a
+    /// bad workflow name or version.
+    pub async fn run(self) -> Result<App, Error> {
+        let mut seen = std::collections::HashSet::new();
+        for (name, version, _) in &self.programs {
+            use backstitch_core::id::name_defect;
+            let defect = name_defect("workflow name", name)
+                .or_else(|| name_defect("workflow version", version));
+            if let Some(defect) = defect {
+                return Err(Error::new(ErrorKind::Invalid, defect));
+            }
+            if !seen.insert((name.clone(), version.clone())) {
+                let message = format!(
+                    "workflow {name:?} version {version:?} is registered twice; give one another \
+                     name or version"
+                );
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+        }
+        let now: NowUs = {
+            let clock = self.clock.clone();
+            Arc::new(move || clock.now_us())
+        };
+        let store = match self.place {
+            Place::Store(store) => store,
+            Place::Url(url) => open_store(&url, now, self.after_sync)?,
+        };
+        let state = Arc::new(self.state);
+        let bytes_max = self.options.payload_bytes_max;
+        let programs = self.programs.into_iter().map(|(_, _, make)| make(state.clone(), bytes_max));
+        Ok(App::new(Engine::run(store, self.clock, programs.collect(), self.options)))
+    }
+}
+
+fn open_store(
+    url: &str,
+    now: NowUs,
+    after_sync: Option<AfterSync>,
+) -> Result<Arc<dyn Store>, Error> {
+    if url == "memory:" {
+        return Ok(Arc::new(MemoryStore::new(now)));
+    }
+    let Some(path) = url.strip_prefix("sqlite:") else {
+        let message = format!(
+            "{url:?} names no store; write \"sqlite:PATH\" for a file, or \"memory:\" for tests"
+        );
+        return Err(Error::new(ErrorKind::Invalid, message));
+    };
+    let options = SqliteOptions { now, after_sync, ..SqliteOptions::default() };
+    Ok(Arc::new(SqliteStore::open(path, options)?))
+}

@@ -1,0 +1,84 @@
+//! Verbs: what is asked of an execution from outside.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+
+use backstitch_core::inbox::{InboxKind, Verb};
+use backstitch_engine::Engine;
+use backstitch_store::RunNo;
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::step_ref::StepRef;
+
+/// A verb that is being put together; awaiting it sends it.
+///
+/// # Errors
+/// `Refused`, with the reason, when the verb does not apply to the execution as it stands.
+#[must_use = "a verb is sent when it is awaited"]
+pub struct VerbRequest {
+    engine: Engine,
+    run: RunNo,
+    kind: InboxKind,
+    step: Option<StepRef>,
+    by: String,
+    reason: String,
+    request_id: Option<String>,
+}
+
+impl VerbRequest {
+    pub(crate) fn new(
+        engine: &Engine,
+        run: RunNo,
+        kind: InboxKind,
+        step: Option<StepRef>,
+    ) -> VerbRequest {
+        VerbRequest {
+            engine: engine.clone(),
+            run,
+            kind,
+            step,
+            by: "the program".to_owned(),
+            reason: String::new(),
+            request_id: None,
+        }
+    }
+
+    /// Who asks; stands in the journal.
+    pub fn by(mut self, by: impl Into<String>) -> VerbRequest {
+        self.by = by.into();
+        self
+    }
+
+    /// Why; stands in the journal.
+    pub fn reason(mut self, reason: impl Into<String>) -> VerbRequest {
+        self.reason = reason.into();
+        self
+    }
+
+    /// An id of the caller's own: the same request sent twice is one request.
+    pub fn request_id(mut self, request_id: impl Into<String>) -> VerbRequest {
+        self.request_id = Some(request_id.into());
+        self
+    }
+
+    async fn send(self) -> Result<(), Error> {
+        let ord = match &self.step {
+            None => 0,
+            Some(step) => step.resolve(&self.engine.view(self.run).await?.run)?,
+        };
+        let verb = Verb { by: self.by, reason: self.reason, ord, shift_us: 0 };
+        let request_id = self.request_id.unwrap_or_else(|| Uuid::now_v7().to_string());
+        self.engine.send(self.run, self.kind, verb, &request_id).await?;
+        Ok(())
+    }
+}
+
+impl IntoFuture for VerbRequest {
+    type Output = Result<(), Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}

@@ -1,0 +1,165 @@
+//! The events of a journal and how each is written down.
+//!
+//! An event is `kind: u16, version: u8, length: varint, body`; the body is a protobuf message.
+//! Unknown fields of a known version are skipped. An unknown kind or version leaves the run alone
+//! for a newer engine ([`EventError::TooNew`]) and never fails it.
+//!
+//! **Invariant:** kind numbers and field numbers are never reused; `docs/journal.md` lists them and
+//! a golden file per kind and version guards them.
+
+mod control;
+mod execution;
+mod rollback;
+mod step;
+mod timer;
+
+use bytes::{Buf, BufMut};
+use prost::Message;
+
+pub use control::*;
+pub use execution::*;
+pub use rollback::*;
+pub use step::*;
+pub use timer::*;
+
+/// Why an event could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// Written by a newer engine.
+    #[error(
+        "event kind {kind} version {version} was written by a newer Backstitch; open it with that one"
+    )]
+    TooNew {
+        /// The number of the kind.
+        kind: u16,
+        /// The version of its body.
+        version: u8,
+    },
+    /// Not the bytes of an event.
+    #[error("event kind {kind} cannot be decoded: {why}")]
+    Malformed {
+        /// The number of the kind, 0 when not even that could be read.
+        kind: u16,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+macro_rules! events {
+    ($($kind:literal $version:literal $name:ident,)*) => {
+        /// One entry of a journal.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(missing_docs, reason = "each variant is named after its body, which is documented")]
+        pub enum Event { $($name($name),)* }
+
+        impl Event {
+            /// The number, current version and name of every kind of event.
+            pub const KINDS: &'static [(u16, u8, &'static str)] =
+                &[$(($kind, $version, stringify!($name)),)*];
+
+            /// The number that stands for this kind in a journal.
+            pub fn kind(&self) -> u16 {
+                match self { $(Event::$name(_) => $kind,)* }
+            }
+
+            /// The version in which bodies of this kind are written now.
+            pub fn version(&self) -> u8 {
+                match self { $(Event::$name(_) => $version,)* }
+            }
+
+            /// The name of the kind.
+            pub fn name(&self) -> &'static str {
+                match self { $(Event::$name(_) => stringify!($name),)* }
+            }
+
+            fn body_len(&self) -> usize {
+                match self { $(Event::$name(body) => body.encoded_len(),)* }
+            }
+
+            fn put_body(&self, out: &mut Vec<u8>) {
+                match self { $(Event::$name(body) => body.encode_raw(out),)* }
+            }
+
+            fn read_body(kind: u16, version: u8, body: bytes::Bytes) -> Result<Event, EventError> {
+                match (kind, version) {
+                    $(($kind, $version) => $name::decode(body).map(Event::$name).map_err(|e| {
+                        EventError::Malformed { kind, why: e.to_string() }
+                    }),)*
+                    _ => Err(EventError::TooNew { kind, version }),
+                }
+            }
+        }
+
+        $(impl From<$name> for Event {
+            fn from(body: $name) -> Event { Event::$name(body) }
+        })*
+    };
+}
+
+events! {
+    1 1 ExecutionStarted,
+    2 1 ExecutionSucceeded,
+    3 1 ExecutionFailed,
+    4 1 ExecutionCancelled,
+    5 1 ExecutionTerminated,
+    6 1 ExecutionKilled,
+
+    16 1 StepScheduled,
+    17 1 StepStarted,
+    18 1 StepSucceeded,
+    19 1 StepAttemptFailed,
+    20 1 StepFailed,
+    21 1 StepCancelRequested,
+    22 1 StepAbandoned,
+    23 1 StepRetryRequested,
+
+    32 1 TimerStarted,
+    33 1 TimerFired,
+    34 1 TimerCancelled,
+
+    48 1 Shown,
+    49 1 CancelRequested,
+    50 1 PauseRequested,
+    51 1 Resumed,
+    52 1 Blocked,
+    53 1 Unblocked,
+    54 1 VerbRefused,
+
+    64 1 RollbackStarted,
+    65 1 UndoStarted,
+    66 1 UndoAttemptFailed,
+    67 1 UndoSucceeded,
+    68 1 UndoFailed,
+    69 1 UndoNotNeeded,
+    70 1 UndoRetryRequested,
+    71 1 UndoWaived,
+    72 1 RollbackFinished,
+}
+
+impl Event {
+    /// Appends the event to `out`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u16(self.kind());
+        out.put_u8(self.version());
+        prost::encoding::encode_varint(self.body_len() as u64, out);
+        self.put_body(out);
+    }
+
+    /// Takes one event off the front of `input`.
+    pub fn decode(input: &mut bytes::Bytes) -> Result<Event, EventError> {
+        let short = |kind| EventError::Malformed { kind, why: "it ends too early".into() };
+        if input.remaining() < 3 {
+            return Err(short(0));
+        }
+        let kind = input.get_u16();
+        let version = input.get_u8();
+        let length = prost::encoding::decode_varint(input)
+            .map_err(|e| EventError::Malformed { kind, why: e.to_string() })?;
+        match usize::try_from(length) {
+            Ok(length) if length <= input.remaining() => {
+                Event::read_body(kind, version, input.split_to(length))
+            }
+            _ => Err(short(kind)),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a run looks like from outside.
+
+use crate::event::RollbackOutcome;
+use crate::id::Ordinal;
+use crate::run::{Ending, Phase, Run};
+use crate::status::Status;
+use crate::undo::UndoPhase;
+
+/// What a run that is not running waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WaitsFor {
+    /// A worker that knows this workflow in this version.
+    Worker {
+        /// The workflow.
+        workflow: String,
+        /// The version.
+        version: String,
+    },
+    /// An instant: a sleep, or the retry of a step or an undo.
+    Instant {
+        /// The step or timer.
+        ord: Ordinal,
+        /// Microseconds since 1970.
+        at_us: i64,
+    },
+    /// A step whose attempt is in flight.
+    Step {
+        /// The step.
+        ord: Ordinal,
+    },
+    /// A person.
+    Person,
+}
+
+/// How far a rollback is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RollbackProgress {
+    /// How it came out, or would with what is known now.
+    pub outcome: RollbackOutcome,
+    /// Undos that succeeded or were not needed.
+    pub done: u32,
+    /// Undos in the plan.
+    pub of: u32,
+    /// Undos that failed for good and are still owed.
+    pub failed: u32,
+}
+
+impl Run {
+    /// The derived status. `owned` says whether a worker has the run.
+    pub fn status(&self, owned: bool) -> Status {
+        match &self.phase {
+            Phase::Closed(Ending::Succeeded(_)) => Status::Succeeded,
+            Phase::Closed(Ending::Failed(_)) => Status::Failed,
+            Phase::Closed(Ending::Cancelled) => Status::Cancelled,
+            Phase::Closed(Ending::Terminated | Ending::Killed { .. }) => Status::Terminated,
+            _ if self.pause.is_some() && !self.something_runs() => Status::Paused,
+            Phase::RollingBack if self.rollback_can_go_on() => Status::RollingBack,
+            Phase::RollingBack => Status::Stuck,
+            Phase::Forward if !self.blocks.is_empty() => Status::Blocked,
+            Phase::Forward if !self.in_flight.is_empty() => Status::Running,
+            Phase::Forward if !self.unshown.is_empty() || self.turns == 0 => {
+                if owned {
+                    Status::Running
+                } else {
+                    Status::Pending
+                }
+            }
+            Phase::Forward => Status::Suspended,
+        }
+    }
+
+    fn something_runs(&self) -> bool {
+        let undo_runs = self.rollback.as_ref().and_then(|rollback| rollback.current);
+        let undo_runs = undo_runs
+            .and_then(|ord| self.step(ord))
+            .is_some_and(|step| step.undo.phase == UndoPhase::Running);
+        !self.in_flight.is_empty() || undo_runs
+    }
+
+    fn rollback_can_go_on(&self) -> bool {
+        let under_way = |rollback: &crate::rollback::Rollback| {
+            rollback.current.is_some() || rollback.next().is_some() || rollback.is_paid()
+        };
+        !self.in_flight.is_empty() || self.rollback.as_ref().is_some_and(under_way)
+    }
+
+    /// How far the last rollback is.
+    pub fn rollback_progress(&self) -> RollbackProgress {
+        let (done, of, failed) = self.rollback.as_ref().map_or((0, 0, 0), |rollback| {
+            (rollback.done, rollback.plan.len() as u32, rollback.failed.len() as u32)
+        });
+        RollbackProgress { outcome: self.rollback_outcome(), done, of, failed }
+    }
+
+    /// The instant at which something becomes due, if the run is not held.
+    pub fn next_due_us(&self) -> Option<i64> {
+        if self.pause.is_some() {
+            return None;
+        }
+        match &self.phase {
+            Phase::Forward if self.is_held_by_block() => None,
+            Phase::Forward => self.due.first().map(|(at_us, _)| *at_us),
+            Phase::RollingBack => self.undo_retry_at_us().map(|(_, at_us)| at_us),
+            Phase::Closed(_) => None,
+        }
+    }
+
+    /// The undo that waits for its retry, and until when.
+    pub fn undo_retry_at_us(&self) -> Option<(Ordinal, i64)> {
+        let ord = self.rollback.as_ref()?.current?;
+        match self.step(ord)?.undo.phase {
+            UndoPhase::Waiting { retry_at_us } => Some((ord, retry_at_us)),
+            UndoPhase::Idle
+            | UndoPhase::Due
+            | UndoPhase::Running
+            | UndoPhase::Failed
+            | UndoPhase::Succeeded
+            | UndoPhase::NotNeeded
+            | UndoPhase::Waived => None,
+        }
+    }
+
+    /// What the run waits for, for people. `has_worker` says whether its code is at hand.
+    pub fn waits_for(&self, has_worker: bool) -> Vec<WaitsFor> {
+        let mut waits = Vec::new();
+        if matches!(self.phase, Phase::Closed(_)) {
+            return waits;
+        }
+        if !has_worker {
+            waits.push(WaitsFor::Worker {
+                workflow: self.started.workflow.clone(),
+                version: self.version.clone(),
+            });
+        }
+        if self.pause.is_some()
+            || !self.blocks.is_empty()
+            || self.status(has_worker) == Status::Stuck
+        {
+            waits.push(WaitsFor::Person);
+        }
+        waits.extend(self.in_flight.iter().map(|ord| WaitsFor::Step { ord: *ord }));
+        let retry = self.undo_retry_at_us().map(|(ord, at_us)| (at_us, ord));
+        let due = self.due.iter().copied().chain(retry);
+        waits.extend(due.map(|(at_us, ord)| WaitsFor::Instant { ord, at_us }));
+        waits
+    }
+}

@@ -1,0 +1,394 @@
+//! One group: show one outcome, poll the code until it is quiet, take down what it asked for.
+
+use std::fmt;
+
+use crate::event::{
+    Event, Shown, StepCancelRequested, StepScheduled, StepStarted, TimerCancelled, TimerFired,
+    TimerStarted, UndoSpec,
+};
+use crate::failure::{Class, Failure, Origin};
+use crate::id::{Key, Ordinal};
+use crate::limits::{ASKS_PER_GROUP_MAX, GROUPS_PER_ROW_MAX};
+use crate::payload::Payload;
+use crate::retry::{StepPolicy, UndoPolicy};
+use crate::row::RowKind;
+use crate::run::{Ask, Phase};
+use crate::session::{Asked, Code, Command, Session, Stopping};
+
+/// What the code is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The outcome of a step.
+    Step(Result<Payload, Failure>),
+    /// A sleep is over.
+    Timer,
+}
+
+/// The begin of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupStart {
+    /// The number of the group in the run, from 1.
+    pub group: u64,
+    /// What the code sees as the time.
+    pub now_us: i64,
+    /// What to show; nothing in the very first group.
+    pub show: Option<(Ordinal, Outcome)>,
+}
+
+/// What an ask is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AskedKind {
+    /// A step.
+    Step {
+        /// Its policy.
+        policy: StepPolicy,
+        /// The policy of its undo, if it has one.
+        undo: Option<UndoPolicy>,
+    },
+    /// A sleep.
+    Timer {
+        /// Until when.
+        fire_at_us: i64,
+    },
+}
+
+/// What the code did in a group.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What it newly asked for and did not drop at once, in the order of the first polls.
+    pub asks: Vec<Asked>,
+    /// What it had asked for in earlier groups and dropped; at its end, everything still open.
+    pub drops: Vec<Ordinal>,
+    /// What it returned, if it did.
+    pub ended: Option<Result<Payload, Failure>>,
+    /// A recorded outcome did not decode as the type that the code asked for.
+    pub undecodable: Option<String>,
+}
+
+/// The code did something else than the journal says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mismatch {
+    /// The row of the journal.
+    pub seq: u64,
+    /// What was recorded there.
+    pub recorded: String,
+    /// What the code asked for instead.
+    pub asked: String,
+    /// The version that recorded it.
+    pub recorded_version: String,
+    /// The version that is running.
+    pub running_version: String,
+}
+
+impl Mismatch {
+    /// The failure that the block carries.
+    pub fn to_failure(&self) -> Failure {
+        Failure::new(Class::Attention, Origin::Engine, "Mismatch", self.to_string())
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the code does not fit the journal at row {}: recorded by version {:?}: {}; \
+             asked by version {:?}: {}. Deploy the code that began this execution, or cancel it",
+            self.seq, self.recorded_version, self.recorded, self.running_version, self.asked
+        )
+    }
+}
+
+impl Session {
+    /// The next group to poll the code for, or `None` when there is nothing to show.
+    ///
+    /// In replay the groups are the recorded ones. Live ones belong to the row that
+    /// [`Session::open_row`] opened, and their outcome is written down here.
+    pub fn next_group(&mut self) -> Option<GroupStart> {
+        if self.code == Code::Replaying {
+            let recorded = self.script.front().expect("replay has groups left");
+            let (now_us, show) = (recorded.now_us, recorded.show);
+            self.groups += 1;
+            let show = show.map(|ord| (ord, self.recorded_outcome(ord)));
+            return Some(GroupStart { group: self.groups, now_us, show });
+        }
+        let row = self.open.as_ref()?;
+        if row.kind != RowKind::Turn || row.groups >= GROUPS_PER_ROW_MAX || !self.can_turn() {
+            return None;
+        }
+        let now_us = row.now_us;
+        let show = if self.groups == 0 { None } else { Some(self.take_show(now_us)?) };
+        self.groups += 1;
+        self.open.as_mut().expect("a row is open").groups += 1;
+        Some(GroupStart { group: self.groups, now_us, show })
+    }
+
+    /// Whether the code may be shown something now.
+    pub(super) fn can_turn(&self) -> bool {
+        self.is_live()
+            && self.run.pause.is_none()
+            && !self.run.is_held_by_block()
+            && self.pending_blocks.is_empty()
+            && self.returned.is_none()
+            && self.closing_down == Stopping::No
+    }
+
+    fn recorded_outcome(&self, ord: Ordinal) -> Outcome {
+        match &self.run.asks[ord as usize - 1] {
+            Ask::Timer(_) => Outcome::Timer,
+            Ask::Step(step) => Outcome::Step(match (&step.output, &step.failure) {
+                (Some(output), _) => Ok(output.clone()),
+                (None, Some(failure)) => Err(failure.clone()),
+                (None, None) => unreachable!("the fold shows only what has an outcome"),
+            }),
+        }
+    }
+
+    /// Writes down the next outcome as shown.
+    fn take_show(&mut self, now_us: i64) -> Option<(Ordinal, Outcome)> {
+        if let Some(ord) = self.run.unshown.front().copied() {
+            self.push(Shown { ord });
+            return Some((ord, self.recorded_outcome(ord)));
+        }
+        while let Some(end) = self.step_ends.pop_front() {
+            let ord = end.ord;
+            if self.record_step_end(end) {
+                return Some((ord, self.recorded_outcome(ord)));
+            }
+        }
+        let ord = self.due_timer(now_us)?;
+        self.push(TimerFired { ord });
+        Some((ord, Outcome::Timer))
+    }
+
+    pub(super) fn due_timer(&self, now_us: i64) -> Option<Ordinal> {
+        let due = self.run.due.iter().take_while(|(at_us, _)| *at_us <= now_us);
+        due.map(|(_, ord)| *ord)
+            .find(|ord| matches!(self.run.asks[*ord as usize - 1], Ask::Timer(_)))
+    }
+
+    /// Takes down what the code did in the group; gives the ordinals of its asks, in their order.
+    ///
+    /// # Errors
+    /// In replay, when the code did something else than the journal says. The code is then not to
+    /// be polled again.
+    pub fn end_group(&mut self, report: Report) -> Result<Vec<Ordinal>, Mismatch> {
+        if self.code == Code::Replaying {
+            return self.end_recorded_group(report);
+        }
+        let now_us = self.open.as_ref().expect("a live group has a row").now_us;
+        if let Some(what) = report.undecodable {
+            return Err(self.mismatch_here("an outcome".into(), what));
+        }
+        if report.asks.len() > ASKS_PER_GROUP_MAX {
+            let message = format!(
+                "the code asked for {} things in one turn; at most {ASKS_PER_GROUP_MAX} are allowed: \
+                 await some before asking for more",
+                report.asks.len()
+            );
+            self.code = Code::Ended;
+            let limit = Failure::new(Class::Permanent, Origin::Limit, "AsksPerTurn", message);
+            for ord in report.drops {
+                self.drop_ask(ord, now_us);
+            }
+            self.code_failed(limit, now_us);
+            return Ok(Vec::new());
+        }
+        let ords = report.asks.into_iter().map(|asked| self.ask(asked)).collect();
+        for ord in report.drops {
+            self.drop_ask(ord, now_us);
+        }
+        match report.ended {
+            None => {}
+            Some(Ok(output)) => {
+                self.code = Code::Ended;
+                self.code_succeeded(output, now_us);
+            }
+            Some(Err(failure)) => {
+                self.code = Code::Ended;
+                self.code_failed(failure.bounded(), now_us);
+            }
+        }
+        Ok(ords)
+    }
+
+    fn ask(&mut self, asked: Asked) -> Ordinal {
+        let ord = self.run.asks.len() as Ordinal + 1;
+        let Asked { key, place, what } = asked;
+        match what {
+            AskedKind::Step { policy, undo } => {
+                if undo.is_some() {
+                    self.handlers.insert(ord);
+                }
+                let undo = undo.map(|policy| UndoSpec { policy, named: None });
+                self.push(StepScheduled {
+                    ord,
+                    key,
+                    place,
+                    policy,
+                    undo,
+                    input: None,
+                    alias: None,
+                    queue: None,
+                });
+                self.push(StepStarted { ord, attempt: 1, policy: None });
+            }
+            AskedKind::Timer { fire_at_us } => {
+                self.push(TimerStarted { ord, key, fire_at_us, place });
+            }
+        }
+        ord
+    }
+
+    fn drop_ask(&mut self, ord: Ordinal, now_us: i64) {
+        match &self.run.asks[ord as usize - 1] {
+            Ask::Timer(_) => self.push(TimerCancelled { ord }),
+            Ask::Step(_) => {
+                self.push(StepCancelRequested { ord });
+                let step = self.run.step(ord).expect("it is a step");
+                if self.run.in_flight.contains(&ord) && !step.may_settle() {
+                    self.stop_step(ord, now_us);
+                }
+            }
+        }
+    }
+
+    fn end_recorded_group(&mut self, report: Report) -> Result<Vec<Ordinal>, Mismatch> {
+        let recorded = self.script.pop_front().expect("replay has groups left");
+        let more = !self.script.is_empty();
+        let at = |recorded_text: String, asked: String| Mismatch {
+            seq: recorded.seq,
+            recorded: recorded_text,
+            asked,
+            recorded_version: recorded.version.clone(),
+            running_version: self.run.version.clone(),
+        };
+        if let Some(what) = report.undecodable {
+            return Err(at("an outcome of another type".into(), what));
+        }
+        let mut left = recorded.asks.clone();
+        let mut ords = Vec::with_capacity(report.asks.len());
+        for asked in &report.asks {
+            let Some(i) = left.iter().position(|(_, key, _)| *key == asked.key) else {
+                return Err(at(listed(&recorded.asks), asks_of(&report.asks)));
+            };
+            ords.push(left.remove(i).0);
+        }
+        if !left.is_empty() {
+            return Err(at(listed(&recorded.asks), asks_of(&report.asks)));
+        }
+        let ended = report.ended.is_some();
+        if ended && more {
+            let what = match &report.ended {
+                Some(Err(failure)) => format!("the end of the workflow with {failure}"),
+                _ => "the end of the workflow".into(),
+            };
+            return Err(at("that the workflow goes on here".into(), what));
+        }
+        let (mut was, mut is) = (recorded.drops.clone(), report.drops.clone());
+        was.sort_unstable();
+        is.sort_unstable();
+        if was != is {
+            return Err(at(self.drops_of(&was), self.drops_of(&is)));
+        }
+        for (asked, ord) in report.asks.into_iter().zip(&ords) {
+            self.note_replayed(asked, *ord);
+        }
+        if !more {
+            self.code = match (&self.run.phase, ended) {
+                (Phase::Forward, false) => Code::Live,
+                (Phase::Forward, true) => {
+                    // The code had returned and waited for steps that it dropped.
+                    self.ended_in_replay = report.ended;
+                    Code::Live
+                }
+                (Phase::RollingBack | Phase::Closed(_), _) => Code::Ended,
+            };
+        }
+        Ok(ords)
+    }
+
+    /// Keeps what the code gives now for a step that was recorded before.
+    fn note_replayed(&mut self, asked: Asked, ord: Ordinal) {
+        let AskedKind::Step { policy, undo } = asked.what else { return };
+        if undo.is_some() {
+            self.handlers.insert(ord);
+        }
+        let step = self.run.step(ord).expect("the keys are equal, so it is a step");
+        if step.policy != policy || step.undo.policy != undo {
+            self.newer.insert(ord, (policy, undo));
+        }
+    }
+
+    fn mismatch_here(&self, recorded: String, asked: String) -> Mismatch {
+        Mismatch {
+            seq: self.run.seq,
+            recorded,
+            asked,
+            recorded_version: self.run.version.clone(),
+            running_version: self.run.version.clone(),
+        }
+    }
+
+    fn drops_of(&self, ords: &[Ordinal]) -> String {
+        let name = |ord: &Ordinal| match &self.run.asks[*ord as usize - 1] {
+            Ask::Step(step) => format!("step {}", step.key),
+            Ask::Timer(timer) => format!("sleep {}", timer.key),
+        };
+        if ords.is_empty() {
+            return "that nothing is dropped".into();
+        }
+        format!("the drop of {}", ords.iter().map(name).collect::<Vec<_>>().join(", "))
+    }
+
+    /// Folds an event and writes it into the open row.
+    ///
+    /// # Panics
+    /// When the fold refuses it: that is our bug, and nothing of the row reaches the store.
+    pub(super) fn push(&mut self, event: impl Into<Event>) {
+        let event = event.into();
+        self.begin_row();
+        if let Err(illegal) = self.run.apply(&event) {
+            panic!("the session composed an illegal row: {illegal}");
+        }
+        let command = match &event {
+            Event::StepStarted(e) => {
+                let now_us = self.open.as_ref().expect("a row is open").now_us;
+                let timeout_us = self.attempt_timeout_us(e.ord, now_us);
+                Some(Command::StartStep { ord: e.ord, attempt: e.attempt, timeout_us })
+            }
+            Event::UndoStarted(e) => {
+                let timeout_us = self.undo_timeout_us(e.ord);
+                Some(Command::StartUndo { ord: e.ord, attempt: e.attempt, timeout_us })
+            }
+            _ => None,
+        };
+        let row = self.open.as_mut().expect("a row is open");
+        row.commands.extend(command);
+        row.events.push(event);
+    }
+}
+
+fn kind_of(key: &Key) -> &'static str {
+    match key.kind() {
+        crate::id::KeyKind::Step => "step",
+        crate::id::KeyKind::Timer => "sleep",
+        crate::id::KeyKind::Wait => "wait",
+    }
+}
+
+fn listed(asks: &[(Ordinal, Key, String)]) -> String {
+    if asks.is_empty() {
+        return "nothing asked for".into();
+    }
+    let one =
+        |(_, key, place): &(Ordinal, Key, String)| format!("{} {key} at {place}", kind_of(key));
+    asks.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn asks_of(asks: &[Asked]) -> String {
+    if asks.is_empty() {
+        return "nothing".into();
+    }
+    let one = |asked: &Asked| format!("{} {} at {}", kind_of(&asked.key), asked.key, asked.place);
+    asks.iter().map(one).collect::<Vec<_>>().join(", ")
+}

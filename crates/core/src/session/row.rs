@@ -1,0 +1,222 @@
+//! Composing one row, and what is to be done once it is durable.
+
+use crate::attention::AttentionEdit;
+use crate::event::{AbandonWhy, Event, StepAbandoned, StepStarted};
+use crate::id::Ordinal;
+use crate::limits::DURATION_US_MAX;
+use crate::row::{Draft, Header, RowKind};
+use crate::run::{Ask, Phase};
+use crate::session::{Code, Command, OpenRow, Session, Stopping};
+use crate::status::Status;
+
+/// A row to append, with all that the store has to know about it.
+#[derive(Clone, Debug)]
+pub struct RowOut {
+    /// The row.
+    pub draft: Draft,
+    /// It closes the run or starts a rollback: refused while a verb stands unread in the inbox.
+    pub decides: bool,
+    /// The last inbox row that was read.
+    pub inbox_read: u64,
+    /// The status and the next instant, when one of them changed.
+    pub update: Option<(Status, Option<i64>)>,
+    /// Open matters that the row opens or settles.
+    pub attention: Vec<AttentionEdit>,
+    /// What to do once the row is durable.
+    pub commands: Vec<Command>,
+}
+
+impl Session {
+    /// Opens a row at `now_us` and writes down what needs no code: verbs, retries, outcomes that
+    /// are not shown, the next undo.
+    pub fn open_row(&mut self, now_us: i64) {
+        assert!(self.open.is_none(), "one row is composed at a time");
+        assert!(!self.is_replaying(), "replay comes before the first row");
+        let now_us = now_us.max(self.run.now_us);
+        let kind = if self.row_may_be_a_turn(now_us) { RowKind::Turn } else { RowKind::Engine };
+        let (events, commands) = (Vec::new(), Vec::new());
+        self.open = Some(OpenRow { kind, now_us, groups: 0, events, commands });
+        if self.is_closed() {
+            return;
+        }
+        while let Some(row) = self.inbox.pop_front() {
+            self.copy_inbox(row, now_us);
+        }
+        while let Some(event) = self.pending_blocks.pop_front() {
+            if matches!(self.run.phase, Phase::Forward) {
+                self.push(event);
+            }
+        }
+        if self.can_turn()
+            && let Some(ended) = self.ended_in_replay.take()
+        {
+            self.code = Code::Ended;
+            match ended {
+                Ok(output) => self.code_succeeded(output, now_us),
+                Err(failure) => self.code_failed(failure.bounded(), now_us),
+            }
+        }
+        self.record_unshowable_ends();
+        self.record_undo_ends();
+        self.leave_behind(now_us);
+    }
+
+    /// A turn shows what stands in it, so what must not be shown needs a row of the engine.
+    fn row_may_be_a_turn(&self, now_us: i64) -> bool {
+        let nothing_unshowable =
+            self.inbox.is_empty() && self.step_ends.iter().all(|end| self.is_wanted(end.ord));
+        let something_to_show = self.groups == 0
+            || !self.run.unshown.is_empty()
+            || !self.step_ends.is_empty()
+            || self.due_timer(now_us).is_some();
+        self.can_turn() && self.ended_in_replay.is_none() && nothing_unshowable && something_to_show
+    }
+
+    /// Whether the code still wants the outcome of the step.
+    pub(super) fn is_wanted(&self, ord: Ordinal) -> bool {
+        self.run.step(ord).is_some_and(|step| !step.dropped)
+    }
+
+    fn record_unshowable_ends(&mut self) {
+        if self.open.as_ref().is_some_and(|row| row.kind == RowKind::Turn) {
+            return;
+        }
+        for end in std::mem::take(&mut self.step_ends) {
+            if self.can_turn() && self.is_wanted(end.ord) && self.is_outcome(&end) {
+                self.step_ends.push_back(end);
+            } else {
+                self.record_step_end(end);
+            }
+        }
+    }
+
+    /// Bodies that did not yield after their cancel are left behind.
+    fn leave_behind(&mut self, now_us: i64) {
+        let late = |(ord, until_us): (&Ordinal, &i64)| (*until_us <= now_us).then_some(*ord);
+        let late: Vec<Ordinal> = self.stopping.iter().filter_map(late).collect();
+        for ord in late {
+            self.stopping.remove(&ord);
+            if self.run.in_flight.contains(&ord) {
+                self.push(StepAbandoned { ord, why: AbandonWhy::DidNotYield as i32 });
+                self.command(Command::LeaveStep { ord });
+            }
+        }
+    }
+
+    /// Retries that have become due. Nothing begins while the run is held or being stopped, nor
+    /// in the row of a decision to roll back: that is why this comes after the groups.
+    fn start_due_retries(&mut self, now_us: i64) {
+        if !self.can_start() {
+            return;
+        }
+        let due = self.run.due.iter().take_while(|(at_us, _)| *at_us <= now_us);
+        let steps = due.map(|(_, ord)| *ord);
+        let steps: Vec<Ordinal> =
+            steps.filter(|ord| matches!(self.run.asks[*ord as usize - 1], Ask::Step(_))).collect();
+        for ord in steps {
+            let step = self.run.step(ord).expect("filtered");
+            let attempt = step.attempts + 1;
+            let newer = self.newer.get(&ord).map(|(policy, _)| policy.clone());
+            let policy = newer.filter(|policy| *policy != step.policy);
+            self.push(StepStarted { ord, attempt, policy });
+        }
+    }
+
+    /// Whether attempts of steps may begin.
+    fn can_start(&self) -> bool {
+        let code_at_hand = matches!(self.code, Code::Live | Code::Ended);
+        matches!(self.run.phase, Phase::Forward)
+            && code_at_hand
+            && self.run.pause.is_none()
+            && !self.run.is_held_by_block()
+            && self.closing_down == Stopping::No
+    }
+
+    /// Closes the row. `None` when there is nothing to write. `append_id` is 16 random bytes.
+    pub fn close_row(&mut self, append_id: [u8; 16]) -> Option<RowOut> {
+        let now_us = self.open.as_ref().expect("a row is open").now_us;
+        self.finish_return();
+        self.start_due_retries(now_us);
+        self.advance_rollback(now_us);
+        let row = self.open.take().expect("a row is open");
+        if row.events.is_empty() {
+            return None;
+        }
+        let turn = row.kind == RowKind::Turn;
+        let header = Header {
+            seq: self.run.seq,
+            kind: row.kind as i32,
+            at_us: 0,
+            fence: self.fence,
+            append_id: append_id.to_vec(),
+            now_us: turn.then_some(row.now_us),
+            worker: turn.then(|| self.worker.clone()),
+            version: turn.then(|| self.run.version.clone()),
+        };
+        let decides = row.events.iter().any(|event| match event {
+            Event::RollbackStarted(_)
+            | Event::ExecutionSucceeded(_)
+            | Event::ExecutionFailed(_)
+            | Event::ExecutionCancelled(_)
+            | Event::ExecutionTerminated(_) => true,
+            _ => false,
+        });
+        Some(RowOut {
+            draft: Draft::new(header, &row.events),
+            decides,
+            inbox_read: self.run.inbox_read,
+            update: self.changed_status(),
+            attention: self.run.take_attention_edits(),
+            commands: row.commands,
+        })
+    }
+
+    /// The status for the execution's own row, when it changed since it was last written.
+    fn changed_status(&mut self) -> Option<(Status, Option<i64>)> {
+        let status = self.run.status(self.has_code());
+        let wake_us = match status {
+            Status::Suspended | Status::RollingBack => self.run.next_due_us(),
+            _ => None,
+        };
+        if (status, wake_us) == (self.status_written, self.wake_written) {
+            return None;
+        }
+        (self.status_written, self.wake_written) = (status, wake_us);
+        Some((status, wake_us))
+    }
+
+    /// Begins the row in the fold when its first event is pushed.
+    pub(super) fn begin_row(&mut self) {
+        let row = self.open.as_mut().expect("a row is open");
+        if !row.events.is_empty() {
+            return;
+        }
+        let turn = row.kind == RowKind::Turn;
+        let header = Header {
+            seq: self.run.seq + 1,
+            kind: row.kind as i32,
+            at_us: row.now_us,
+            now_us: turn.then_some(row.now_us),
+            ..Header::default()
+        };
+        self.run.begin_row(&header).expect("the seq is the next one");
+    }
+
+    pub(super) fn command(&mut self, command: Command) {
+        self.open.as_mut().expect("a row is open").commands.push(command);
+    }
+
+    /// The time that an attempt of the step may take: its timeout, or what is left of the
+    /// deadline over all attempts.
+    pub(super) fn attempt_timeout_us(&self, ord: Ordinal, now_us: i64) -> u64 {
+        let step = self.run.step(ord).expect("it is a step");
+        let timeout_us = step.policy.timeout_us.min(DURATION_US_MAX);
+        match step.policy.deadline_us {
+            None => timeout_us,
+            Some(deadline_us) => {
+                let spent_us = u64::try_from(now_us - step.budget_since_us).unwrap_or(0);
+                timeout_us.min(deadline_us.saturating_sub(spent_us))
+            }
+        }
+    }
+}

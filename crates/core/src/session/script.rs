@@ -1,0 +1,88 @@
+//! The recorded groups of a journal: what replay has to show and to find asked.
+
+use std::collections::VecDeque;
+
+use crate::event::Event;
+use crate::id::{Key, Ordinal};
+use crate::row::{Row, RowKind};
+
+/// One group as it was recorded.
+#[derive(Debug)]
+pub(super) struct RecordedGroup {
+    pub seq: u64,
+    pub now_us: i64,
+    pub version: String,
+    /// What was shown; nothing in the very first group.
+    pub show: Option<Ordinal>,
+    pub asks: Vec<(Ordinal, Key, String)>,
+    pub drops: Vec<Ordinal>,
+}
+
+/// Cuts the turn rows of a journal into groups. A group begins with the outcome that is shown.
+pub(super) fn recorded_groups(rows: &[Row]) -> VecDeque<RecordedGroup> {
+    let mut groups: VecDeque<RecordedGroup> = VecDeque::new();
+    for row in rows.iter().filter(|row| row.header.kind() == RowKind::Turn) {
+        let begin = |show| RecordedGroup {
+            seq: row.header.seq,
+            now_us: row.header.now_us.unwrap_or(row.header.at_us),
+            version: row.header.version.clone().unwrap_or_default(),
+            show,
+            asks: Vec::new(),
+            drops: Vec::new(),
+        };
+        if groups.is_empty() {
+            groups.push_back(begin(None));
+        }
+        for event in &row.events {
+            match event {
+                Event::StepSucceeded(e) => groups.push_back(begin(Some(e.ord))),
+                Event::StepFailed(e) => groups.push_back(begin(Some(e.ord))),
+                Event::TimerFired(e) => groups.push_back(begin(Some(e.ord))),
+                Event::Shown(e) => groups.push_back(begin(Some(e.ord))),
+                Event::StepScheduled(e) => {
+                    ask(&mut groups, e.ord, &e.key, &e.place);
+                }
+                Event::TimerStarted(e) => {
+                    ask(&mut groups, e.ord, &e.key, &e.place);
+                }
+                Event::StepCancelRequested(e) => drop_of(&mut groups, e.ord),
+                Event::TimerCancelled(e) => drop_of(&mut groups, e.ord),
+                Event::ExecutionStarted(_)
+                | Event::ExecutionSucceeded(_)
+                | Event::ExecutionFailed(_)
+                | Event::ExecutionCancelled(_)
+                | Event::ExecutionTerminated(_)
+                | Event::ExecutionKilled(_)
+                | Event::StepStarted(_)
+                | Event::StepAttemptFailed(_)
+                | Event::StepAbandoned(_)
+                | Event::StepRetryRequested(_)
+                | Event::CancelRequested(_)
+                | Event::PauseRequested(_)
+                | Event::Resumed(_)
+                | Event::Blocked(_)
+                | Event::Unblocked(_)
+                | Event::VerbRefused(_)
+                | Event::RollbackStarted(_)
+                | Event::UndoStarted(_)
+                | Event::UndoAttemptFailed(_)
+                | Event::UndoSucceeded(_)
+                | Event::UndoFailed(_)
+                | Event::UndoNotNeeded(_)
+                | Event::UndoRetryRequested(_)
+                | Event::UndoWaived(_)
+                | Event::RollbackFinished(_) => {}
+            }
+        }
+    }
+    groups
+}
+
+fn ask(groups: &mut VecDeque<RecordedGroup>, ord: Ordinal, key: &Key, place: &str) {
+    let group = groups.back_mut().expect("a turn row begins a group");
+    group.asks.push((ord, key.clone(), place.to_owned()));
+}
+
+fn drop_of(groups: &mut VecDeque<RecordedGroup>, ord: Ordinal) {
+    groups.back_mut().expect("a turn row begins a group").drops.push(ord);
+}

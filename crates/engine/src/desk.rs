@@ -1,0 +1,436 @@
+//! The desk between a workflow's code and its driver: where the code's futures hand in what they
+//! ask for, and where the driver lays out what they are shown.
+//!
+//! **Invariants:** what is visible never changes inside a poll. No waker is woken or dropped under
+//! the lock.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Wake, Waker};
+
+use backstitch_core::failure::{Class, Failure, Origin};
+use backstitch_core::id::{Key, KeyKind, Ordinal, draw, name_defect};
+use backstitch_core::session::{Asked, AskedKind, Outcome};
+
+use crate::program::{Body, ExecutionFacts, Handler};
+
+thread_local! {
+    /// The desk whose code is being polled on this thread; 0 for none.
+    static POLLING: Cell<usize> = const { Cell::new(0) };
+    /// Whose future is being polled on this thread besides.
+    static INSIDE: Cell<Inside> = const { Cell::new(Inside::Neither) };
+}
+
+/// Whose future a thread is polling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inside {
+    Neither,
+    Body,
+    Undo,
+}
+
+/// Runs `poll` as part of a body or an undo, so that a step built in it is refused by name.
+pub(crate) fn inside<T>(what: Inside, poll: impl FnOnce() -> T) -> T {
+    let before = INSIDE.replace(what);
+    let polled = poll();
+    INSIDE.set(before);
+    polled
+}
+
+/// Handed out when a thing is built; names its place on the desk.
+#[derive(Debug)]
+pub struct Ticket(usize);
+
+/// What is handed in at the first poll.
+pub struct Request {
+    /// What is asked for.
+    pub what: AskedKind,
+    /// The body, for a step.
+    pub body: Option<Body>,
+    /// The undo handler, for a step that has one.
+    pub undo: Option<Handler>,
+}
+
+/// Shared by a workflow's code and its driver. Cheap to clone.
+#[derive(Clone)]
+pub struct Desk(Arc<Shared>);
+
+struct Shared {
+    execution: Arc<ExecutionFacts>,
+    seed: u64,
+    inner: Mutex<Inner>,
+    root: Arc<RootWaker>,
+}
+
+#[derive(Default)]
+struct Inner {
+    now_us: i64,
+    group: u64,
+    draws: u64,
+    counts: HashMap<(Vec<String>, i32, String), u32>,
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    by_ord: HashMap<Ordinal, usize>,
+    /// Things asked for whose outcome is not visible yet.
+    open: usize,
+    /// First polled in this group, in order.
+    asked: Vec<usize>,
+    /// Dropped in this group.
+    dropped: Vec<Ordinal>,
+    /// Steps first polled in this group, and where they were built.
+    started_names: HashMap<(Vec<String>, String), &'static Location<'static>>,
+    undecodable: Option<String>,
+    last_place: Option<&'static Location<'static>>,
+}
+
+struct Slot {
+    key: Key,
+    place: &'static Location<'static>,
+    state: SlotState,
+    ord: Option<Ordinal>,
+    waker: Option<Waker>,
+}
+
+enum SlotState {
+    Free,
+    Built,
+    Asked(Box<Request>),
+    Open,
+    Visible(Outcome),
+}
+
+/// What the driver takes off the desk after a group.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pub asks: Vec<(usize, Asked, Option<Body>, Option<Handler>)>,
+    pub drops: Vec<Ordinal>,
+    pub undecodable: Option<String>,
+}
+
+impl Desk {
+    pub(crate) fn new(
+        execution: Arc<ExecutionFacts>,
+        seed: u64,
+        foreign: Box<dyn Fn() + Send + Sync>,
+    ) -> Desk {
+        let root = Arc::new(RootWaker {
+            desk: AtomicUsize::new(0),
+            woken: AtomicBool::new(false),
+            foreign_told: AtomicBool::new(false),
+            foreign,
+        });
+        let desk = Desk(Arc::new(Shared { execution, seed, inner: Mutex::default(), root }));
+        desk.0.root.desk.store(desk.identity(), Ordering::SeqCst);
+        desk
+    }
+
+    fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.inner.lock().expect("the desk's lock is held over no foreign code")
+    }
+
+    /// Whether the caller is the workflow's own code, being polled.
+    fn is_polling(&self) -> bool {
+        POLLING.get() == self.identity() && INSIDE.get() == Inside::Neither
+    }
+
+    /// The execution whose code this is.
+    pub fn execution(&self) -> &Arc<ExecutionFacts> {
+        &self.0.execution
+    }
+
+    /// The time that the code sees throughout a turn, microseconds since 1970.
+    pub fn now_us(&self) -> i64 {
+        self.lock().now_us
+    }
+
+    /// The next random number: draw k of group g comes from the seed, g and k.
+    pub fn draw(&self) -> u64 {
+        let mut inner = self.lock();
+        let k = inner.draws;
+        inner.draws += 1;
+        draw(self.0.seed, inner.group, k)
+    }
+
+    /// Takes the key of a thing that is being built.
+    ///
+    /// # Errors
+    /// A permanent failure for the code: a bad name; built outside of the workflow's own code; or,
+    /// for a step, built after one of the same name was started in the same group, when the order
+    /// in which branches are polled would decide which is which.
+    pub fn build(
+        &self,
+        scope: &[String],
+        kind: KeyKind,
+        name: &str,
+        place: &'static Location<'static>,
+    ) -> Result<Ticket, Failure> {
+        let what = match kind {
+            KeyKind::Step => "step name",
+            KeyKind::Timer => "name of the sleep",
+            KeyKind::Wait => "name of the wait",
+        };
+        if let Some(defect) = name_defect(what, name) {
+            return Err(refused("BadName", format!("{defect} ({place})")));
+        }
+        if !self.is_polling() {
+            return Err(self.built_elsewhere(name, place));
+        }
+        let mut inner = self.lock();
+        if kind == KeyKind::Step
+            && let Some(first) = inner.started_names.get(&(scope.to_vec(), name.to_owned()))
+        {
+            return Err(refused(
+                "AmbiguousStep",
+                format!(
+                    "step {name:?} is built at {place} after one of the same name, built at \
+                     {first}, was started in the same turn; which is which would depend on the \
+                     order of polls. Build both before awaiting either, or give each branch a \
+                     context of its own with ctx.branch(…)"
+                ),
+            ));
+        }
+        let count = inner.counts.entry((scope.to_vec(), kind as i32, name.to_owned())).or_insert(0);
+        *count += 1;
+        let key =
+            Key { scope: scope.to_vec(), kind: kind as i32, name: name.to_owned(), count: *count };
+        let slot = Slot { key, place, state: SlotState::Built, ord: None, waker: None };
+        let index = match inner.free.pop() {
+            Some(index) => {
+                inner.slots[index] = slot;
+                index
+            }
+            None => {
+                inner.slots.push(slot);
+                inner.slots.len() - 1
+            }
+        };
+        Ok(Ticket(index))
+    }
+
+    fn built_elsewhere(&self, name: &str, place: &Location<'_>) -> Failure {
+        match INSIDE.get() {
+            Inside::Body => refused(
+                "NestedStep",
+                format!(
+                    "{name:?} is built at {place} inside the body of a step; a body is one unit \
+                     of work. Build it in the workflow function, before or after the step"
+                ),
+            ),
+            Inside::Undo => refused(
+                "StepInUndo",
+                format!(
+                    "{name:?} is built at {place} inside an undo; an undo is one unit of work. Do \
+                     the work in the handler itself"
+                ),
+            ),
+            Inside::Neither => refused(
+                "StepElsewhere",
+                format!(
+                    "{name:?} is built at {place} outside of the workflow's own code (in a spawned \
+                     task or a thread); build and await it in the workflow function"
+                ),
+            ),
+        }
+    }
+
+    /// Polls a thing that was built. At the first poll `request` is handed in.
+    ///
+    /// Pending for ever when it is polled outside of the workflow's own code.
+    pub fn poll(
+        &self,
+        ticket: &Ticket,
+        cx: &mut Context<'_>,
+        request: impl FnOnce(i64) -> Request,
+    ) -> Poll<Outcome> {
+        if !self.is_polling() {
+            return Poll::Pending;
+        }
+        let mut guard = self.lock();
+        let inner = &mut *guard;
+        let now_us = inner.now_us;
+        let slot = &mut inner.slots[ticket.0];
+        inner.last_place = Some(slot.place);
+        let polled = match std::mem::replace(&mut slot.state, SlotState::Open) {
+            SlotState::Built => {
+                slot.state = SlotState::Asked(Box::new(request(now_us)));
+                inner.asked.push(ticket.0);
+                if slot.key.kind() == KeyKind::Step {
+                    let name = (slot.key.scope.clone(), slot.key.name.clone());
+                    inner.started_names.entry(name).or_insert(slot.place);
+                }
+                Poll::Pending
+            }
+            SlotState::Visible(outcome) => {
+                let ord = slot.ord.take().expect("what is visible has an ordinal");
+                inner.by_ord.remove(&ord);
+                Poll::Ready(outcome)
+            }
+            state @ (SlotState::Asked(_) | SlotState::Open | SlotState::Free) => {
+                slot.state = state;
+                Poll::Pending
+            }
+        };
+        let mut old = None;
+        if polled.is_pending() && !slot.waker.as_ref().is_some_and(|w| w.will_wake(cx.waker())) {
+            old = slot.waker.replace(cx.waker().clone());
+        }
+        drop(guard);
+        drop(old);
+        polled
+    }
+
+    /// The code lets go of a thing, finished or not.
+    pub fn release(&self, ticket: &Ticket) {
+        let mut guard = self.lock();
+        let inner = &mut *guard;
+        let slot = &mut inner.slots[ticket.0];
+        let state = std::mem::replace(&mut slot.state, SlotState::Free);
+        let (ord, waker) = (slot.ord.take(), slot.waker.take());
+        match &state {
+            SlotState::Asked(_) => inner.asked.retain(|asked| *asked != ticket.0),
+            SlotState::Open | SlotState::Visible(_) | SlotState::Built | SlotState::Free => {}
+        }
+        if let Some(ord) = ord {
+            inner.by_ord.remove(&ord);
+            inner.open -= usize::from(matches!(state, SlotState::Open));
+            // That the engine drops the code means nothing to its steps.
+            if POLLING.get() == self.identity() && matches!(state, SlotState::Open) {
+                inner.dropped.push(ord);
+            }
+        }
+        inner.free.push(ticket.0);
+        drop(guard);
+        drop((state, waker));
+    }
+
+    /// A recorded outcome did not decode as the type that the code asks for.
+    pub fn undecodable(&self, what: String) {
+        self.lock().undecodable.get_or_insert(what);
+    }
+
+    pub(crate) fn begin_group(&self, group: u64, now_us: i64) {
+        let mut inner = self.lock();
+        inner.group = group;
+        inner.draws = 0;
+        inner.now_us = now_us;
+        inner.started_names.clear();
+    }
+
+    /// Makes an outcome visible and wakes whoever waits for it, and nobody else.
+    pub(crate) fn show(&self, ord: Ordinal, outcome: Outcome) {
+        let mut inner = self.lock();
+        let Some(index) = inner.by_ord.get(&ord).copied() else { return };
+        let slot = &mut inner.slots[index];
+        slot.state = SlotState::Visible(outcome);
+        let waker = slot.waker.take();
+        inner.open -= 1;
+        drop(inner);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn collect(&self) -> Collected {
+        let mut inner = self.lock();
+        let mut collected = Collected {
+            asks: Vec::with_capacity(inner.asked.len()),
+            drops: std::mem::take(&mut inner.dropped),
+            undecodable: inner.undecodable.take(),
+        };
+        for index in std::mem::take(&mut inner.asked) {
+            let slot = &mut inner.slots[index];
+            let SlotState::Asked(request) = std::mem::replace(&mut slot.state, SlotState::Open)
+            else {
+                unreachable!("what stands in the list was asked for");
+            };
+            let place = slot.place.to_string();
+            let asked = Asked { key: slot.key.clone(), place, what: request.what };
+            collected.asks.push((index, asked, request.body, request.undo));
+        }
+        collected
+    }
+
+    pub(crate) fn assign(&self, index: usize, ord: Ordinal) {
+        let mut inner = self.lock();
+        inner.slots[index].ord = Some(ord);
+        inner.by_ord.insert(ord, index);
+        inner.open += 1;
+    }
+
+    /// Everything that is still open, for a function that came to its end.
+    pub(crate) fn open_ordinals(&self) -> Vec<Ordinal> {
+        let inner = self.lock();
+        let open = inner.by_ord.iter();
+        let open = open.filter(|(_, index)| matches!(inner.slots[**index].state, SlotState::Open));
+        let mut open: Vec<Ordinal> = open.map(|(ord, _)| *ord).collect();
+        open.sort_unstable();
+        open
+    }
+
+    /// Whether the code waits for nothing that the engine knows.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.lock().open == 0
+    }
+
+    /// Where the code was last seen.
+    pub(crate) fn last_place(&self) -> String {
+        let place = self.lock().last_place;
+        place.map_or_else(|| "before its first step".to_owned(), |place| format!("after {place}"))
+    }
+
+    pub(crate) fn waker(&self) -> Waker {
+        Waker::from(self.0.root.clone())
+    }
+
+    /// Whether the code woke itself since the last call.
+    pub(crate) fn take_woken(&self) -> bool {
+        self.0.root.woken.swap(false, Ordering::SeqCst)
+    }
+
+    /// Listens for the next wake from outside again.
+    pub(crate) fn listen(&self) {
+        self.0.root.foreign_told.store(false, Ordering::SeqCst);
+    }
+
+    /// Runs `poll` as the workflow's own code.
+    pub(crate) fn polling<T>(&self, poll: impl FnOnce() -> T) -> T {
+        let before = POLLING.replace(self.identity());
+        let polled = poll();
+        POLLING.set(before);
+        polled
+    }
+}
+
+fn refused(type_name: &str, message: String) -> Failure {
+    Failure::new(Class::Permanent, Origin::Engine, type_name, message)
+}
+
+/// The waker under which the code is polled. A wake during a poll is the code waking itself (a
+/// channel between branches); one from anywhere else is something the engine does not know.
+struct RootWaker {
+    desk: AtomicUsize,
+    woken: AtomicBool,
+    foreign_told: AtomicBool,
+    foreign: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Wake for RootWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if POLLING.get() == self.desk.load(Ordering::SeqCst) {
+            self.woken.store(true, Ordering::SeqCst);
+        } else if !self.foreign_told.swap(true, Ordering::SeqCst) {
+            (self.foreign)();
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The owner of one run: the task that asks the session what to do, and does it.
+//!
+//! **Invariants:** bodies and undos start only after the row that says so is durable (P2). One row
+//! is on its way at a time. A refused row voids the session, never a running body.
+
+mod commit;
+mod play;
+mod work;
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use backstitch_core::failure::{self, Class, Failure};
+use backstitch_core::id::Ordinal;
+use backstitch_core::row::Row;
+use backstitch_core::session::{AttemptEnd, Session};
+use backstitch_core::status::Status;
+use backstitch_store::{RunInfo, RunNo};
+use futures_util::FutureExt;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+
+use crate::code::RunningCode;
+use crate::engine::Shared;
+use crate::error::{Error, ErrorKind};
+use crate::live::{LiveRun, Mail, Settled};
+use crate::program::{Body, CancelToken, ExecutionFacts, Handler};
+
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    run: RunNo,
+    execution: Arc<ExecutionFacts>,
+    /// The run of the same id that has to be closed first.
+    after: Option<RunNo>,
+    session: Session,
+    code: Option<RunningCode>,
+    bodies: HashMap<Ordinal, Body>,
+    handlers: HashMap<Ordinal, Handler>,
+    steps_running: HashMap<Ordinal, CancelToken>,
+    undos_running: HashMap<Ordinal, CancelToken>,
+    mail: mpsc::UnboundedReceiver<Mail>,
+    mail_in: mpsc::UnboundedSender<Mail>,
+    settled: watch::Sender<Settled>,
+    alarm_at_us: Option<i64>,
+    stopping: Stopping,
+    origin: Origin,
+    /// Held while a run that was in flight at two crashes in a row is tried, one at a time.
+    suspect: Option<OwnedSemaphorePermit>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopping {
+    No,
+    /// Outcomes are still recorded until this instant of the clock.
+    Until(i64),
+}
+
+/// How the driver came to its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It was started a moment ago.
+    Started,
+    /// An earlier owner left it open.
+    Recovered,
+}
+
+/// What came of composing a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// It is durable, and its commands are carried out (or it was refused and the session rebuilt).
+    Row,
+    /// There was nothing to write.
+    Nothing,
+    /// The run is no longer ours, or the engine is being stopped.
+    Lost,
+}
+
+/// The two ends of a run's mailbox and of what its waiters see.
+pub(crate) struct Seat {
+    mail: mpsc::UnboundedReceiver<Mail>,
+    mail_in: mpsc::UnboundedSender<Mail>,
+    settled: watch::Sender<Settled>,
+}
+
+/// Makes the run known to this process before its driver begins.
+pub(crate) fn take_seat(shared: &Shared, run: RunNo) -> Seat {
+    let (mail_in, mail) = mpsc::unbounded_channel();
+    let settled = watch::Sender::new(None);
+    shared.live.insert(run, LiveRun { mail: mail_in.clone(), settled: settled.subscribe() });
+    Seat { mail, mail_in, settled }
+}
+
+impl Driver {
+    /// Begins to drive a run with the journal `rows`.
+    pub fn new(
+        shared: Arc<Shared>,
+        info: &RunInfo,
+        seat: Seat,
+        origin: Origin,
+        rows: &[Row],
+    ) -> Result<Driver, Error> {
+        let session = load(&shared, info, rows)?;
+        let execution = Arc::new(ExecutionFacts {
+            namespace: info.new.namespace.clone(),
+            id: info.new.id.clone(),
+            run_id: info.new.run_id,
+            workflow: info.new.workflow.clone(),
+            version: session.run().version.clone(),
+        });
+        Ok(Driver {
+            shared,
+            run: info.run,
+            execution,
+            after: info.new.after,
+            session,
+            code: None,
+            bodies: HashMap::new(),
+            handlers: HashMap::new(),
+            steps_running: HashMap::new(),
+            undos_running: HashMap::new(),
+            mail: seat.mail,
+            mail_in: seat.mail_in,
+            settled: seat.settled,
+            alarm_at_us: None,
+            stopping: Stopping::No,
+            origin,
+            suspect: None,
+        })
+    }
+
+    /// Whether the run had an attempt in flight at the last crash and at the one before.
+    pub fn is_suspect(&self) -> bool {
+        let run = self.session.run();
+        let undo = run.rollback.as_ref().and_then(|rollback| rollback.current);
+        run.lost_streak > 0 && (!run.in_flight.is_empty() || undo.is_some())
+    }
+
+    pub fn hold(&mut self, permit: OwnedSemaphorePermit) {
+        self.suspect = Some(permit);
+    }
+
+    /// Drives the run until it is closed, the engine stops, or the ownership is lost.
+    pub async fn drive(mut self) {
+        let (shared, run) = (self.shared.clone(), self.run);
+        let driven = AssertUnwindSafe(self.drive_inner()).catch_unwind().await;
+        if let Err(panic) = driven {
+            // Our bug: the row was never offered, the journal is whole. Others go on.
+            let why = crate::code::panicked("the driver", panic).to_string();
+            tracing::error!(id = %self.execution.id, run_id = %self.execution.run_id, why, "run left alone");
+            shared.leave_alone(run, Error::new(ErrorKind::Unreadable, why));
+        }
+        for token in self.steps_running.values().chain(self.undos_running.values()) {
+            token.cancel();
+        }
+        if let Some(at_us) = self.alarm_at_us {
+            shared.alarm.clear(at_us, run);
+        }
+        if self.session.is_closed() {
+            let ended = Arc::new(self.session.into_run());
+            tracing::info!(
+                id = %self.execution.id, run_id = %self.execution.run_id,
+                workflow = %self.execution.workflow, status = ended.status(true).name(),
+                "execution closed"
+            );
+            self.settled.send_replace(Some(ended));
+        }
+        shared.live.remove(run);
+        shared.tell_successors(run);
+    }
+
+    async fn drive_inner(&mut self) {
+        self.begin().await;
+        loop {
+            while let Ok(mail) = self.mail.try_recv() {
+                self.handle(mail).await;
+            }
+            match self.write_row().await {
+                Written::Row if self.session.is_closed() => return,
+                Written::Row => continue,
+                Written::Lost => return,
+                Written::Nothing => {}
+            }
+            if self.session.is_closed() || self.has_stopped() {
+                return;
+            }
+            self.set_alarm();
+            let mail = self.mail.recv().await.expect("the driver itself holds a sender");
+            self.handle(mail).await;
+        }
+    }
+
+    fn has_stopped(&self) -> bool {
+        match self.stopping {
+            Stopping::No => false,
+            Stopping::Until(at_us) => {
+                let nothing_runs = self.steps_running.is_empty() && self.undos_running.is_empty();
+                nothing_runs || self.shared.clock.now_us() >= at_us
+            }
+        }
+    }
+
+    fn set_alarm(&mut self) {
+        let wake_at_us = match self.stopping {
+            Stopping::No => self.session.wake_at_us(),
+            Stopping::Until(at_us) => Some(at_us),
+        };
+        if wake_at_us == self.alarm_at_us {
+            return;
+        }
+        if let Some(at_us) = self.alarm_at_us {
+            self.shared.alarm.clear(at_us, self.run);
+        }
+        self.alarm_at_us = wake_at_us;
+        if let Some(at_us) = wake_at_us {
+            self.shared.alarm.set(at_us, self.run);
+        }
+    }
+
+    async fn handle(&mut self, mail: Mail) {
+        match mail {
+            Mail::StepEnded { ord, attempt, end, at_us } => {
+                self.steps_running.remove(&ord);
+                self.session.step_ended(ord, attempt, self.as_recorded(end), at_us);
+            }
+            Mail::UndoEnded { ord, attempt, end, at_us } => {
+                self.undos_running.remove(&ord);
+                self.session.undo_ended(ord, attempt, self.as_recorded(end), at_us);
+            }
+            Mail::Inbox => self.read_inbox().await,
+            Mail::Look => {
+                self.alarm_at_us = None;
+                self.attach_if_it_is_time().await;
+            }
+            Mail::Foreign => self.poll_for_foreign_progress(),
+            Mail::Stop => self.stop(),
+        }
+    }
+
+    /// A body that is dropped because the process is being stopped was interrupted, not cancelled.
+    fn as_recorded(&self, end: AttemptEnd) -> AttemptEnd {
+        match (end, self.stopping) {
+            (AttemptEnd::Dropped, Stopping::Until(_)) => AttemptEnd::Failed(Failure::new(
+                Class::Transient,
+                failure::Origin::Interrupted,
+                "Interrupted",
+                "the process was stopped in good order during the attempt",
+            )),
+            (end, _) => end,
+        }
+    }
+
+    fn stop(&mut self) {
+        let grace_us =
+            i64::try_from(self.shared.options.stop_grace.as_micros()).unwrap_or(i64::MAX);
+        self.stopping = Stopping::Until(self.shared.clock.now_us().saturating_add(grace_us));
+        self.session.stop();
+        for token in self.steps_running.values().chain(self.undos_running.values()) {
+            token.cancel();
+        }
+    }
+
+    async fn read_inbox(&mut self) {
+        loop {
+            let seen = self.session.inbox_seen();
+            match self.shared.store.inbox(self.run, seen, INBOX_PAGE).await {
+                Ok(rows) if rows.is_empty() => return,
+                Ok(rows) => rows.into_iter().for_each(|row| self.session.inbox(row)),
+                Err(error) => {
+                    tracing::warn!(id = %self.execution.id, %error, "inbox not read; trying again");
+                    self.shared.clock.sleep(self.shared.options.unavailable_retry).await;
+                }
+            }
+        }
+    }
+
+    /// What the run looked like to its waiters changes when it gets stuck, and when that is over.
+    fn tell_waiters(&mut self) {
+        let stuck = self.session.run().status(true) == Status::Stuck;
+        if stuck {
+            tracing::error!(
+                id = %self.execution.id, run_id = %self.execution.run_id,
+                "execution stuck: undos are owed and a person has to settle them"
+            );
+            self.settled.send_replace(Some(Arc::new(self.session.run().clone())));
+        } else if self.settled.borrow().is_some() {
+            self.settled.send_replace(None);
+        }
+    }
+}
+
+/// Inbox rows read at a time.
+const INBOX_PAGE: usize = 256;
+
+/// Folds a journal for the owner.
+fn load(shared: &Shared, info: &RunInfo, rows: &[Row]) -> Result<Session, Error> {
+    let update = &info.update;
+    let fence = shared.store.fence();
+    Session::load(rows, fence, &shared.options.worker, update.status, update.wake_at_us)
+        .map_err(|illegal| unreadable(info, &illegal.to_string()))
+}
+
+/// The error for a journal that cannot be read.
+pub(crate) fn unreadable(info: &RunInfo, why: &str) -> Error {
+    let message = format!(
+        "the journal of execution {:?} (run {}) cannot be read: {why}. Restore the store from a \
+         backup; all other executions go on",
+        info.new.id, info.new.run_id
+    );
+    Error::new(ErrorKind::Unreadable, message)
+}

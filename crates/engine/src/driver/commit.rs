@@ -1,0 +1,129 @@
+//! Committing the rows of one run.
+
+use backstitch_core::attention::AttentionEdit;
+use backstitch_core::inbox::InboxKind;
+use backstitch_core::session::RowOut;
+use backstitch_core::status::Status;
+use backstitch_store::{
+    Answer, Append, AttentionChange, Change, ErrorKind, ExecutionUpdate, Guard, Refusal,
+};
+use uuid::Uuid;
+
+use crate::driver::{Driver, Stopping, Written};
+use crate::error::Error;
+
+impl Driver {
+    /// Composes one row, makes it durable, and carries out its commands.
+    pub(super) async fn write_row(&mut self) -> Written {
+        self.session.open_row(self.shared.clock.now_us());
+        self.play_live_groups();
+        let append_id = Uuid::now_v7().into_bytes();
+        let Some(mut row) = self.session.close_row(append_id) else { return Written::Nothing };
+        let commands = std::mem::take(&mut row.commands);
+        match self.commit(row).await {
+            Committed::Durable => {
+                self.trace_status();
+                self.carry_out(commands);
+                self.tell_waiters();
+                Written::Row
+            }
+            Committed::Void => match self.rebuild_until_it_works().await {
+                Ok(()) => Written::Row,
+                Err(error) => self.lose(&error.to_string()),
+            },
+            Committed::Lost(why) => self.lose(&why),
+        }
+    }
+
+    fn lose(&mut self, why: &str) -> Written {
+        tracing::error!(id = %self.execution.id, run_id = %self.execution.run_id, why, "run given up");
+        Written::Lost
+    }
+
+    /// Offers the row until the store has it or says why not. A store that is unavailable ends
+    /// nothing: the same row is offered again.
+    async fn commit(&mut self, row: RowOut) -> Committed {
+        let change = Change::Append(Box::new(self.append(row)));
+        loop {
+            match self.shared.store.commit(change.clone()).await {
+                Ok(Answer::Appended { .. }) => {
+                    self.shared.health.available();
+                    return Committed::Durable;
+                }
+                Ok(Answer::Refused(Refusal::Unread(kinds))) => {
+                    tracing::debug!(id = %self.execution.id, ?kinds, "row refused: unread verbs");
+                    return Committed::Void;
+                }
+                Ok(answer) => return Committed::Lost(format!("the row was refused: {answer:?}")),
+                Err(error) if error.kind() == ErrorKind::Unavailable => {
+                    self.shared.health.unavailable(&error);
+                    if self.stopping != Stopping::No || self.wait_for_the_store().await {
+                        return Committed::Lost(format!("stopped while {error}"));
+                    }
+                }
+                Err(error) => return Committed::Lost(error.to_string()),
+            }
+        }
+    }
+
+    /// Waits a little before the row is offered again. True when the engine is being stopped.
+    async fn wait_for_the_store(&mut self) -> bool {
+        let clock = self.shared.clock.clone();
+        tokio::select! {
+            () = clock.sleep(self.shared.options.unavailable_retry) => false,
+            () = self.shared.stop_asked() => true,
+        }
+    }
+
+    fn append(&self, row: RowOut) -> Append {
+        let guard = row
+            .decides
+            .then(|| Guard { read: row.inbox_read, kinds: InboxKind::DECISIVE.to_vec() });
+        let update = row.update.map(|(status, wake_at_us)| ExecutionUpdate { status, wake_at_us });
+        let attention = row.attention.into_iter().map(|edit| match edit {
+            AttentionEdit::Opened(item) => AttentionChange::Open {
+                ord: item.ord,
+                kind: item.kind.name().to_owned(),
+                message: item.message,
+            },
+            AttentionEdit::Closed { seq, ord } => AttentionChange::Close { seq, ord },
+        });
+        Append { run: self.run, draft: row.draft, guard, update, attention: attention.collect() }
+    }
+
+    async fn rebuild_until_it_works(&mut self) -> Result<(), Error> {
+        loop {
+            match self.rebuild().await {
+                Err(error)
+                    if error.kind() == crate::ErrorKind::Store(ErrorKind::Unavailable)
+                        && self.stopping == Stopping::No =>
+                {
+                    if self.wait_for_the_store().await {
+                        return Err(error);
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn trace_status(&mut self) {
+        let run = self.session.run();
+        if self.suspect.is_some() && (run.lost_streak == 0 || run.status(true) == Status::Suspended)
+        {
+            self.suspect = None;
+        }
+        tracing::debug!(
+            id = %self.execution.id, run_id = %self.execution.run_id,
+            seq = run.seq, status = run.status(true).name(), "row committed"
+        );
+    }
+}
+
+enum Committed {
+    Durable,
+    /// Refused by a condition: the session no longer fits the journal.
+    Void,
+    /// The run is no longer ours.
+    Lost(String),
+}

@@ -1,0 +1,113 @@
+//! Carrying out what a durable row says: starting and stopping bodies and undos.
+
+use backstitch_core::event::RollbackCause;
+use backstitch_core::id::Ordinal;
+use backstitch_core::payload::Payload;
+use backstitch_core::session::{AttemptEnd, Command};
+use tracing::Instrument;
+
+use crate::attempt::{self, AttemptOptions};
+use crate::desk::Inside;
+use crate::driver::Driver;
+use crate::live::Mail;
+use crate::program::{CancelToken, StepCall, UndoCall};
+
+impl Driver {
+    pub(super) fn carry_out(&mut self, commands: Vec<Command>) {
+        for command in commands {
+            match command {
+                Command::StartStep { ord, attempt, timeout_us } => {
+                    self.start_step(ord, attempt, timeout_us);
+                }
+                Command::StartUndo { ord, attempt, timeout_us } => {
+                    self.start_undo(ord, attempt, timeout_us);
+                }
+                Command::CancelStep { ord } => {
+                    if let Some(token) = self.steps_running.get(&ord) {
+                        token.cancel();
+                    }
+                }
+                Command::LeaveStep { ord } => {
+                    self.steps_running.remove(&ord);
+                }
+                Command::DropAll => {
+                    for token in self.steps_running.values().chain(self.undos_running.values()) {
+                        token.cancel();
+                    }
+                }
+            }
+        }
+    }
+
+    fn options(&self, what: Inside, timeout_us: u64, cancel: &CancelToken) -> AttemptOptions {
+        let clock = self.shared.clock.clone();
+        AttemptOptions { what, timeout_us, cancel: cancel.clone(), clock }
+    }
+
+    fn start_step(&mut self, ord: Ordinal, attempt: u32, timeout_us: u64) {
+        let step = self.session.run().step(ord).expect("a command names a step");
+        let (key, policy) = (step.key.clone(), step.policy.clone());
+        let body = self.bodies.get(&ord).expect("a session starts only steps it was asked for");
+        let body = body.clone();
+        let cancel = CancelToken::default();
+        let options = self.options(Inside::Body, timeout_us, &cancel);
+        let span = tracing::info_span!(
+            "step", id = %self.execution.id, step = %key, attempt, run_id = %self.execution.run_id
+        );
+        let call = StepCall {
+            execution: self.facts(),
+            ord,
+            key,
+            attempt,
+            policy,
+            fence: self.shared.store.fence(),
+            cancel: cancel.clone(),
+        };
+        self.steps_running.insert(ord, cancel);
+        let (mail, clock) = (self.mail_in.clone(), self.shared.clock.clone());
+        let task = async move {
+            let end = attempt::run(options, move || body(call), AttemptEnd::Returned).await;
+            if let AttemptEnd::Failed(failure) = &end {
+                tracing::info!(%failure, "attempt failed");
+            }
+            // A driver that is gone has no use for it.
+            let _ = mail.send(Mail::StepEnded { ord, attempt, end, at_us: clock.now_us() });
+        };
+        tokio::spawn(task.instrument(span));
+    }
+
+    fn start_undo(&mut self, ord: Ordinal, attempt: u32, timeout_us: u64) {
+        let run = self.session.run();
+        let step = run.step(ord).expect("a command names a step");
+        let causes: Vec<RollbackCause> =
+            run.rollback.as_ref().map(|rollback| rollback.causes.clone()).unwrap_or_default();
+        let handler = self.handlers.get(&ord).expect("a session starts only undos at hand").clone();
+        let cancel = CancelToken::default();
+        let options = self.options(Inside::Undo, timeout_us, &cancel);
+        let span = tracing::info_span!(
+            "undo", id = %self.execution.id, step = %step.key, attempt, run_id = %self.execution.run_id
+        );
+        let call = UndoCall {
+            execution: self.facts(),
+            ord,
+            key: step.key.clone(),
+            outcome: step.outcome(),
+            step_attempts: step.attempts,
+            causes,
+            attempt,
+            fence: self.shared.store.fence(),
+            cancel: cancel.clone(),
+        };
+        self.undos_running.insert(ord, cancel);
+        let (mail, clock) = (self.mail_in.clone(), self.shared.clock.clone());
+        let task = async move {
+            let done = |()| AttemptEnd::Returned(Payload::default());
+            let end = attempt::run(options, move || handler(call), done).await;
+            if let AttemptEnd::Failed(failure) = &end {
+                tracing::warn!(%failure, "undo attempt failed");
+            }
+            let _ = mail.send(Mail::UndoEnded { ord, attempt, end, at_us: clock.now_us() });
+        };
+        tokio::spawn(task.instrument(span));
+    }
+}

@@ -1,0 +1,354 @@
+//! The engine of one process: what it knows, and what callers ask of it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use backstitch_core::inbox::{InboxKind, Verb};
+use backstitch_core::row::Row;
+use backstitch_core::run::Run;
+use backstitch_core::session::refusal;
+use backstitch_store::{
+    Answer, AttentionRow, Change, InboxPut, Refusal, RunInfo, RunNo, Store, StoreError,
+};
+use tokio::sync::{Notify, Semaphore, watch};
+
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind};
+use crate::live::{Alarm, LiveRuns, Mail};
+use crate::program::Program;
+use crate::recovery::{self, read_journal};
+
+/// Settings of an engine.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// The name of this worker in turn rows.
+    pub worker: String,
+    /// How long bodies may take to yield when the engine is stopped.
+    pub stop_grace: Duration,
+    /// How long to wait before a change is offered again to a store that is unavailable.
+    pub unavailable_retry: Duration,
+    /// The largest input, output or event, in bytes.
+    pub payload_bytes_max: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions {
+            worker: format!("pid-{}", std::process::id()),
+            stop_grace: Duration::from_secs(10),
+            unavailable_retry: Duration::from_millis(250),
+            payload_bytes_max: backstitch_core::limits::PAYLOAD_BYTES_MAX_DEFAULT,
+        }
+    }
+}
+
+/// Whether changes are being made durable.
+#[derive(Default)]
+pub(crate) struct Health(Mutex<Option<StoreError>>);
+
+impl Health {
+    pub fn available(&self) {
+        let mut trouble = self.0.lock().expect("no code runs under this lock");
+        if trouble.take().is_some() {
+            tracing::info!("the store is available again");
+        }
+    }
+
+    pub fn unavailable(&self, error: &StoreError) {
+        let mut trouble = self.0.lock().expect("no code runs under this lock");
+        if trouble.is_none() {
+            tracing::error!(%error, "the store is unavailable; nothing is lost, work is held");
+        }
+        *trouble = Some(error.clone());
+    }
+}
+
+pub(crate) struct Shared {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub options: EngineOptions,
+    pub live: Arc<LiveRuns>,
+    pub alarm: Arc<Alarm>,
+    pub health: Health,
+    /// One run at a time of those that were in flight at two crashes in a row.
+    pub suspects: Arc<Semaphore>,
+    programs: HashMap<(String, String), Arc<dyn Program>>,
+    /// Runs that wait for an earlier run of their id.
+    successors: Mutex<HashMap<RunNo, Vec<RunNo>>>,
+    /// Runs that are left alone, and why.
+    left_alone: Mutex<HashMap<RunNo, Error>>,
+    stop: watch::Sender<bool>,
+    pub recovered: Notify,
+}
+
+impl Shared {
+    pub fn program(&self, workflow: &str, version: &str) -> Option<Arc<dyn Program>> {
+        self.programs.get(&(workflow.to_owned(), version.to_owned())).cloned()
+    }
+
+    pub fn known_workflows(&self) -> String {
+        let mut known: Vec<String> =
+            self.programs.keys().map(|(name, version)| format!("{name} {version:?}")).collect();
+        known.sort();
+        if known.is_empty() { "none".into() } else { known.join(", ") }
+    }
+
+    /// Completes when the engine is asked to stop.
+    pub async fn stop_asked(&self) {
+        let mut stop = self.stop.subscribe();
+        // An engine that is dropped was not asked to stop.
+        if stop.wait_for(|stop| *stop).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    pub fn wake_after(&self, before: RunNo, run: RunNo) {
+        let mut successors = self.successors.lock().expect("no code runs under this lock");
+        let waiting = successors.entry(before).or_default();
+        if !waiting.contains(&run) {
+            waiting.push(run);
+        }
+    }
+
+    pub fn tell_successors(&self, before: RunNo) {
+        let waiting = self.successors.lock().expect("no code runs under this lock").remove(&before);
+        for run in waiting.unwrap_or_default() {
+            self.live.tell(run, Mail::Look);
+        }
+    }
+
+    pub fn leave_alone(&self, run: RunNo, why: Error) {
+        self.left_alone.lock().expect("no code runs under this lock").insert(run, why);
+    }
+
+    pub async fn info(&self, run: RunNo) -> Result<RunInfo, Error> {
+        let info = self.store.run(run).await?;
+        info.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no run {}", run.0)))
+    }
+}
+
+/// What a run looks like, with what is known of it besides its journal.
+#[derive(Clone, Debug)]
+pub struct RunView {
+    /// The execution's own row.
+    pub info: RunInfo,
+    /// The fold of the journal.
+    pub run: Arc<Run>,
+    /// Whether a worker of this process has its code.
+    pub owned: bool,
+}
+
+/// The engine of one process. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Engine {
+    /// Takes over the open runs of `store` and begins to drive them. Call it on a tokio runtime.
+    pub fn run(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        programs: Vec<Arc<dyn Program>>,
+        options: EngineOptions,
+    ) -> Engine {
+        let by_name = |program: Arc<dyn Program>| {
+            ((program.name().to_owned(), program.version().to_owned()), program)
+        };
+        let shared = Arc::new(Shared {
+            store,
+            clock,
+            options,
+            live: Arc::default(),
+            alarm: Arc::default(),
+            health: Health::default(),
+            suspects: Arc::new(Semaphore::new(1)),
+            programs: programs.into_iter().map(by_name).collect(),
+            successors: Mutex::default(),
+            left_alone: Mutex::default(),
+            stop: watch::Sender::new(false),
+            recovered: Notify::new(),
+        });
+        tokio::spawn(shared.alarm.clone().run(shared.clock.clone(), shared.live.clone()));
+        tokio::spawn(recovery::run(shared.clone()));
+        Engine { shared }
+    }
+
+    /// The largest payload, in bytes.
+    pub fn payload_bytes_max(&self) -> usize {
+        self.shared.options.payload_bytes_max
+    }
+
+    /// The newest run of an execution.
+    ///
+    /// # Errors
+    /// `NotFound`; trouble of the store.
+    pub async fn newest(&self, namespace: &str, id: &str) -> Result<RunInfo, Error> {
+        self.shared.store.newest(namespace, id).await?.ok_or_else(|| {
+            let message = format!(
+                "there is no execution {id:?} in namespace {namespace:?}; start it, or look at \
+                 the id"
+            );
+            Error::new(ErrorKind::NotFound, message)
+        })
+    }
+
+    /// What a run looks like now, from its journal.
+    ///
+    /// # Errors
+    /// `NotFound`; `Unreadable` when its journal cannot be read; trouble of the store.
+    pub async fn view(&self, run: RunNo) -> Result<RunView, Error> {
+        let info = self.shared.info(run).await?;
+        let rows = read_journal(&self.shared, run).await?;
+        let folded = Run::fold(&rows)
+            .map_err(|illegal| crate::driver::unreadable(&info, &illegal.to_string()))?;
+        let known = self.shared.program(&folded.started.workflow, &folded.version).is_some();
+        let owned = known && info.new.after.is_none_or(|_| folded.turns > 0);
+        Ok(RunView { info, run: Arc::new(folded), owned })
+    }
+
+    /// The rows of a journal.
+    ///
+    /// # Errors
+    /// As [`Engine::view`].
+    pub async fn journal(&self, run: RunNo) -> Result<Vec<Row>, Error> {
+        read_journal(&self.shared, run).await
+    }
+
+    /// Waits until the run is closed or stuck; at once if it is. A run that gets stuck is told as
+    /// such to everybody who waits, and may be waited for again.
+    ///
+    /// # Errors
+    /// As [`Engine::view`]; `Stopped` when the engine stops meanwhile.
+    pub async fn settled(&self, run: RunNo) -> Result<Arc<Run>, Error> {
+        if let Some(live) = self.shared.live.get(run) {
+            let mut settled = live.settled;
+            if let Ok(seen) = settled.wait_for(Option::is_some).await {
+                return Ok(seen.clone().expect("waited for"));
+            }
+        }
+        let view = self.view(run).await?;
+        let status = view.run.status(view.owned);
+        if status.is_closed() || status == backstitch_core::status::Status::Stuck {
+            return Ok(view.run);
+        }
+        if let Some(why) = self.left_alone(run) {
+            return Err(why);
+        }
+        let message = "the engine was stopped before the execution was over; it goes on when the \
+                       store is opened again";
+        Err(Error::new(ErrorKind::Stopped, message))
+    }
+
+    /// Waits until the run is closed, however often it gets stuck before.
+    ///
+    /// # Errors
+    /// As [`Engine::settled`].
+    pub async fn closed(&self, run: RunNo) -> Result<Arc<Run>, Error> {
+        if let Some(live) = self.shared.live.get(run) {
+            let mut settled = live.settled;
+            let closed = |seen: &Option<Arc<Run>>| {
+                seen.as_ref().is_some_and(|run| run.status(true).is_closed())
+            };
+            if let Ok(seen) = settled.wait_for(closed).await {
+                return Ok(seen.clone().expect("waited for"));
+            }
+        }
+        self.settled(run).await
+    }
+
+    /// Puts a verb into the inbox of a run; the answer comes when it is durable.
+    ///
+    /// # Errors
+    /// `Refused`, with the reason and the way out, when the verb does not apply to the run as it
+    /// stands; `NotFound`; trouble of the store.
+    pub async fn send(
+        &self,
+        run: RunNo,
+        kind: InboxKind,
+        verb: Verb,
+        request_id: &str,
+    ) -> Result<u64, Error> {
+        let view = self.view(run).await?;
+        if let Some(why) = refusal(&view.run, kind, &verb) {
+            let message = format!(
+                "{} of execution {:?} is refused: {why} (its status is {})",
+                kind.name(),
+                view.info.new.id,
+                view.run.status(view.owned)
+            );
+            return Err(Error::new(ErrorKind::Refused, message));
+        }
+        let payload = verb.to_bytes();
+        let digest = backstitch_core::payload::Payload::json(payload.clone()).digest();
+        let put = InboxPut { run, kind, request_id: request_id.to_owned(), payload, digest };
+        match self.shared.store.commit(Change::Inbox(Box::new(put))).await? {
+            Answer::Accepted { number, .. } => {
+                self.shared.live.tell(run, Mail::Inbox);
+                Ok(number)
+            }
+            Answer::Refused(Refusal::Closed) => {
+                let message = format!("{} is refused: the execution has just closed", kind.name());
+                Err(Error::new(ErrorKind::Refused, message))
+            }
+            Answer::Refused(Refusal::OtherRequest) => {
+                let message = format!(
+                    "request id {request_id:?} was used before for something else; give each \
+                     request an id of its own"
+                );
+                Err(Error::new(ErrorKind::Invalid, message))
+            }
+            answer => Err(Error::new(ErrorKind::NotFound, format!("{run:?}: {answer:?}"))),
+        }
+    }
+
+    /// Open matters that only a person can settle, oldest first.
+    ///
+    /// # Errors
+    /// Trouble of the store.
+    pub async fn attention(&self, limit: usize) -> Result<Vec<AttentionRow>, Error> {
+        let mut items = self.shared.store.attention(limit).await?;
+        let left_alone = self.shared.left_alone.lock().expect("no code runs under this lock");
+        items.extend(left_alone.iter().map(|(run, why)| AttentionRow {
+            run: *run,
+            seq: 0,
+            ord: 0,
+            kind: "unreadable".into(),
+            message: why.to_string(),
+            opened_at_us: 0,
+        }));
+        Ok(items)
+    }
+
+    fn left_alone(&self, run: RunNo) -> Option<Error> {
+        self.shared.left_alone.lock().expect("no code runs under this lock").get(&run).cloned()
+    }
+
+    /// Why the store takes no changes at the moment, if it takes none.
+    pub fn trouble(&self) -> Option<StoreError> {
+        self.shared.health.0.lock().expect("no code runs under this lock").clone()
+    }
+
+    /// The clock of the engine.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
+    /// Stops in good order: running bodies are dropped and recorded as interrupted, outcomes that
+    /// are known are recorded, the store is closed. Everything goes on when it is opened again.
+    ///
+    /// # Errors
+    /// Trouble of the store while it is closed; nothing that was acknowledged is lost by it.
+    pub async fn stop(&self) -> Result<(), Error> {
+        self.shared.stop.send_replace(true);
+        for mail in self.shared.live.stop_all() {
+            mail.closed().await;
+        }
+        Ok(self.shared.store.close().await?)
+    }
+}

@@ -1,0 +1,26 @@
+//! Drives executions on tokio: inbox → commit → dispatch.
+//!
+//! Follow one workflow: [`Engine::start`](engine::Engine::start) makes it durable and hands it to a
+//! *driver*, the task that owns the run; the driver asks the session what to do next, polls the
+//! code through the [`desk`], commits rows, and runs bodies and undos in tasks of their own.
+//!
+//! **Invariant:** only the driver of a run writes its journal. Everything from outside goes
+//! through the inbox of the store.
+
+pub mod clock;
+pub mod error;
+
+pub mod desk;
+pub mod program;
+
+mod attempt;
+mod code;
+mod driver;
+pub mod engine;
+mod live;
+mod recovery;
+pub mod start;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use engine::{Engine, EngineOptions};
+pub use error::{Error, ErrorKind};

@@ -1,0 +1,134 @@
+//! What the engine needs of a workflow's code. The crate `backstitch` implements it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use backstitch_core::event::RollbackCause;
+use backstitch_core::failure::Failure;
+use backstitch_core::id::{Key, Ordinal, RunId};
+use backstitch_core::payload::Payload;
+use backstitch_core::retry::StepPolicy;
+use backstitch_core::step::StepOutcome;
+use tokio::sync::Notify;
+
+use crate::desk::Desk;
+
+/// A boxed future.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
+
+/// A workflow that can be run.
+pub trait Program: Send + Sync + 'static {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// Its version.
+    fn version(&self) -> &str;
+
+    /// Calls the workflow function. Its future talks to the engine through `desk` alone.
+    ///
+    /// # Errors
+    /// When the input does not decode as the type that the function takes.
+    fn start(
+        &self,
+        desk: Desk,
+        input: &Payload,
+    ) -> Result<BoxFuture<Result<Payload, Failure>>, Failure>;
+}
+
+/// Which execution something belongs to.
+#[derive(Clone, Debug)]
+pub struct ExecutionFacts {
+    /// The namespace of the id.
+    pub namespace: String,
+    /// The business id.
+    pub id: String,
+    /// The id of the run.
+    pub run_id: RunId,
+    /// The workflow.
+    pub workflow: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Told to a body when it is no longer wanted. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(Arc<TokenState>);
+
+#[derive(Debug, Default)]
+struct TokenState {
+    cancelled: AtomicBool,
+    notify: Notify,
+}
+
+impl CancelToken {
+    /// Tells everybody who holds the token.
+    pub fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::SeqCst);
+        self.0.notify.notify_waiters();
+    }
+
+    /// Whether the body is no longer wanted.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Completes when the body is no longer wanted.
+    pub async fn cancelled(&self) {
+        let notified = self.0.notify.notified();
+        tokio::pin!(notified);
+        notified.as_mut().enable();
+        if !self.is_cancelled() {
+            notified.await;
+        }
+    }
+}
+
+/// One attempt of a step's body.
+#[derive(Clone, Debug)]
+pub struct StepCall {
+    /// Of which execution.
+    pub execution: Arc<ExecutionFacts>,
+    /// The step's ordinal.
+    pub ord: Ordinal,
+    /// The step's identity.
+    pub key: Key,
+    /// From 1.
+    pub attempt: u32,
+    /// The policy of the attempt.
+    pub policy: StepPolicy,
+    /// The number of the ownership under which it runs.
+    pub fence: u64,
+    /// Told when the body is no longer wanted.
+    pub cancel: CancelToken,
+}
+
+/// One attempt of an undo.
+#[derive(Clone, Debug)]
+pub struct UndoCall {
+    /// Of which execution.
+    pub execution: Arc<ExecutionFacts>,
+    /// The ordinal of the step that is undone.
+    pub ord: Ordinal,
+    /// Its identity.
+    pub key: Key,
+    /// What is known of its effect.
+    pub outcome: StepOutcome,
+    /// How many attempts the step had.
+    pub step_attempts: u32,
+    /// Why the run is rolled back.
+    pub causes: Vec<RollbackCause>,
+    /// The undo's own attempt, from 1.
+    pub attempt: u32,
+    /// The number of the ownership under which it runs.
+    pub fence: u64,
+    /// Told when the handler is no longer wanted.
+    pub cancel: CancelToken,
+}
+
+/// Makes the future of one attempt of a step.
+pub type Body = Arc<dyn Fn(StepCall) -> BoxFuture<Result<Payload, Failure>> + Send + Sync>;
+
+/// Makes the future of one attempt of an undo.
+pub type Handler = Arc<dyn Fn(UndoCall) -> BoxFuture<Result<(), Failure>> + Send + Sync>;

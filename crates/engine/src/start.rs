@@ -1,0 +1,267 @@
+//! Starting executions: idempotent by id.
+
+use backstitch_core::event::{Event, ExecutionStarted};
+use backstitch_core::id::{RunId, name_defect};
+use backstitch_core::inbox::{InboxKind, Verb};
+use backstitch_core::payload::Payload;
+use backstitch_core::row::{Draft, Header, Row, RowKind};
+use backstitch_core::status::Status;
+use backstitch_store::{Answer, Change, ExecutionUpdate, NewExecution, RunInfo, RunNo, Start};
+use uuid::Uuid;
+
+use crate::driver::{Driver, Origin, take_seat};
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+
+/// What to do when the id is in use by an open run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Conflict {
+    /// The open run is the answer, if its workflow and input are the same.
+    #[default]
+    UseExisting,
+    /// An error.
+    Fail,
+    /// The open run is terminated (its rollback runs); the new one begins when it has closed.
+    Terminate,
+}
+
+/// What to do when the last run of the id is closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reuse {
+    /// No second run is made. With [`Conflict::UseExisting`] the closed run is the answer, if its
+    /// workflow and input are the same; else an error.
+    #[default]
+    Reject,
+    /// A new run, if the last one did not succeed; else as for `Reject`.
+    AllowIfFailed,
+    /// A new run.
+    Allow,
+}
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct StartRequest {
+    /// The namespace of the id.
+    pub namespace: String,
+    /// The business id.
+    pub id: String,
+    /// The workflow.
+    pub workflow: String,
+    /// Its version.
+    pub version: String,
+    /// Its input.
+    pub input: Payload,
+    /// When the id is in use.
+    pub conflict: Conflict,
+    /// When the id was used.
+    pub reuse: Reuse,
+    /// Who starts it; for the journal.
+    pub started_by: String,
+}
+
+/// The answer to a start.
+#[derive(Clone, Debug)]
+pub struct StartAnswer {
+    /// The run.
+    pub run: RunNo,
+    /// Its id.
+    pub run_id: RunId,
+    /// Whether this call made it.
+    pub created: bool,
+    /// The status that was found, or the first one.
+    pub status: Status,
+}
+
+/// What is to be done about the run that was found.
+enum Found {
+    Answer(StartAnswer),
+    BeginAfter { run: RunNo, still_open: bool },
+}
+
+impl Engine {
+    /// Starts an execution. When the answer comes it is durable.
+    ///
+    /// # Errors
+    /// `UnknownWorkflow`, `Invalid` (a bad name or a payload that is too large), `IdInUse`,
+    /// `OtherInput`; trouble of the store.
+    pub async fn start(&self, request: StartRequest) -> Result<StartAnswer, Error> {
+        self.check(&request)?;
+        let run_id = RunId(Uuid::now_v7());
+        let mut expected = None;
+        let mut after = None;
+        loop {
+            let start = self.first_change(&request, run_id, expected, after);
+            let (execution, first) = (start.execution.clone(), start.first.clone());
+            let update = ExecutionUpdate { status: Status::Pending, wake_at_us: None };
+            match self.shared.store.commit(Change::Start(Box::new(start))).await? {
+                Answer::Started { run, at_us } => {
+                    self.shared.health.available();
+                    let created_at_us = at_us;
+                    let info =
+                        RunInfo { run, new: execution, created_at_us, update, closed_at_us: None };
+                    self.dispatch(info, first, at_us);
+                    return Ok(StartAnswer { run, run_id, created: true, status: Status::Pending });
+                }
+                Answer::Exists(found) => match self.found(&request, *found).await? {
+                    Found::Answer(answer) => return Ok(answer),
+                    Found::BeginAfter { run, still_open } => {
+                        expected = Some(run);
+                        after = still_open.then_some(run);
+                    }
+                },
+                answer => {
+                    let message = format!("the store answered {answer:?} to a start");
+                    return Err(Error::new(ErrorKind::Invalid, message));
+                }
+            }
+        }
+    }
+
+    fn check(&self, request: &StartRequest) -> Result<(), Error> {
+        let names = [("namespace", &request.namespace), ("execution id", &request.id)];
+        if let Some(defect) = names.iter().find_map(|(what, name)| name_defect(what, name)) {
+            return Err(Error::new(ErrorKind::Invalid, defect));
+        }
+        if self.shared.program(&request.workflow, &request.version).is_none() {
+            let message = format!(
+                "no workflow {:?} version {:?} is registered; these are: {}. Register it before \
+                 run()",
+                request.workflow,
+                request.version,
+                self.shared.known_workflows()
+            );
+            return Err(Error::new(ErrorKind::UnknownWorkflow, message));
+        }
+        let (bytes, max) = (request.input.data.len(), self.payload_bytes_max());
+        if bytes > max {
+            let message = format!(
+                "the input of execution {:?} has {bytes} bytes; at most {max} are allowed: keep \
+                 large data elsewhere and pass its address, or raise the limit",
+                request.id
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        if self.shared.is_stopping() {
+            return Err(Error::new(ErrorKind::Stopped, "the engine was stopped"));
+        }
+        Ok(())
+    }
+
+    fn first_change(
+        &self,
+        request: &StartRequest,
+        run_id: RunId,
+        expected: Option<RunNo>,
+        after: Option<RunNo>,
+    ) -> Start {
+        let digest = request.input.digest();
+        // The random bits of the run id are as good a seed as any, and the same when offered again.
+        let (_, seed) = run_id.0.as_u64_pair();
+        let started = ExecutionStarted {
+            namespace: request.namespace.clone(),
+            id: request.id.clone(),
+            run_id: run_id.to_vec(),
+            workflow: request.workflow.clone(),
+            version: request.version.clone(),
+            semantics: SEMANTICS,
+            seed,
+            input: request.input.clone(),
+            input_digest: digest.to_vec(),
+            started_by: request.started_by.clone(),
+            ..ExecutionStarted::default()
+        };
+        let header = Header {
+            seq: 1,
+            kind: RowKind::Engine as i32,
+            fence: self.shared.store.fence(),
+            append_id: run_id.to_vec(),
+            ..Header::default()
+        };
+        Start {
+            execution: NewExecution {
+                namespace: request.namespace.clone(),
+                id: request.id.clone(),
+                run_id,
+                workflow: request.workflow.clone(),
+                version: request.version.clone(),
+                input_digest: digest,
+                after,
+            },
+            first: Draft::new(header, &[Event::from(started)]),
+            expected,
+        }
+    }
+
+    fn dispatch(&self, info: RunInfo, first: Draft, at_us: i64) {
+        let shared = self.shared.clone();
+        let seat = take_seat(&shared, info.run);
+        let row = Row::decode(first.seal(at_us)).expect("a row of our own decodes");
+        let driver =
+            Driver::new(shared, &info, seat, Origin::Started, &[row]).expect("a first row folds");
+        tracing::info!(
+            id = %info.new.id, run_id = %info.new.run_id, workflow = %info.new.workflow,
+            "execution started"
+        );
+        tokio::spawn(driver.drive());
+    }
+
+    async fn found(&self, request: &StartRequest, found: RunInfo) -> Result<Found, Error> {
+        let closed = found.update.status.is_closed();
+        let again = match (closed, request.reuse) {
+            (true, Reuse::Allow) => true,
+            (true, Reuse::AllowIfFailed) => found.update.status != Status::Succeeded,
+            (true, Reuse::Reject) | (false, _) => false,
+        };
+        if again {
+            return Ok(Found::BeginAfter { run: found.run, still_open: false });
+        }
+        match request.conflict {
+            Conflict::UseExisting => self.same(request, &found).map(Found::Answer),
+            Conflict::Terminate if !closed => {
+                self.terminate_for(request, &found).await?;
+                Ok(Found::BeginAfter { run: found.run, still_open: true })
+            }
+            Conflict::Fail | Conflict::Terminate => {
+                let what = if closed { "was used by a closed run" } else { "is in use" };
+                let message = format!(
+                    "the execution id {:?} {what} (its status is {}); take another id, or allow \
+                     it by the conflict or reuse policy",
+                    request.id, found.update.status
+                );
+                Err(Error::new(ErrorKind::IdInUse, message))
+            }
+        }
+    }
+
+    fn same(&self, request: &StartRequest, found: &RunInfo) -> Result<StartAnswer, Error> {
+        let other_workflow = found.new.workflow != request.workflow;
+        if other_workflow || found.new.input_digest != request.input.digest() {
+            let what = if other_workflow { "for another workflow" } else { "with another input" };
+            let message = format!(
+                "the execution id {:?} is in use {what} (run {}, workflow {:?}); take another id",
+                request.id, found.new.run_id, found.new.workflow
+            );
+            return Err(Error::new(ErrorKind::OtherInput, message));
+        }
+        Ok(StartAnswer {
+            run: found.run,
+            run_id: found.new.run_id,
+            created: false,
+            status: found.update.status,
+        })
+    }
+
+    async fn terminate_for(&self, request: &StartRequest, found: &RunInfo) -> Result<(), Error> {
+        let reason = "a new run of the same id was started".to_owned();
+        let verb = Verb { by: request.started_by.clone(), reason, ..Verb::default() };
+        let request_id = Uuid::now_v7().to_string();
+        match self.send(found.run, InboxKind::Terminate, verb, &request_id).await {
+            // It closed by itself in the meantime.
+            Err(error) if error.kind() == ErrorKind::Refused => Ok(()),
+            sent => sent.map(|_| ()),
+        }
+    }
+}
+
+/// The rules of delivery under which new journals are written.
+const SEMANTICS: u32 = 1;

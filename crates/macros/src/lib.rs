@@ -1,0 +1,108 @@
+//! The attribute `#[workflow]`: thin sugar over `backstitch::Workflow`.
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use quote::quote;
+use syn::{Error, FnArg, Ident, ItemFn, LitStr, Result, ReturnType, Token, parse_macro_input};
+
+/// Makes a workflow of an async function `fn name(ctx: Ctx, input: In) -> Result<Out>`.
+///
+/// The function's name becomes a value that is registered and started:
+/// `.register(name)`, `app.start(name, "id", input)`. The workflow's name is that of the function;
+/// `#[workflow(name = "…", version = "…")]` sets another name, and a version other than `1`.
+#[proc_macro_attribute]
+pub fn workflow(options: TokenStream, item: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(item as ItemFn);
+    let options = parse_macro_input!(options as Options);
+    expand(options, function).unwrap_or_else(Error::into_compile_error).into()
+}
+
+#[derive(Default)]
+struct Options {
+    name: Option<LitStr>,
+    version: Option<LitStr>,
+}
+
+impl syn::parse::Parse for Options {
+    fn parse(input: syn::parse::ParseStream<'_>) -> Result<Options> {
+        let mut options = Options::default();
+        while !input.is_empty() {
+            let key: Ident = input.parse()?;
+            input.parse::<Token![=]>()?;
+            let value: LitStr = input.parse()?;
+            match key.to_string().as_str() {
+                "name" => options.name = Some(value),
+                "version" => options.version = Some(value),
+                _ => {
+                    let message = "unknown option: write `name = \"…\"` or `version = \"…\"`";
+                    return Err(Error::new(key.span(), message));
+                }
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn expand(options: Options, function: ItemFn) -> Result<Tokens> {
+    let signature = &function.sig;
+    if signature.asyncness.is_none() {
+        let message = "a workflow is an async function: write `async fn`";
+        return Err(Error::new_spanned(signature.fn_token, message));
+    }
+    if !signature.generics.params.is_empty() {
+        let message =
+            "a workflow has no generic parameters: it is found by its name after a restart";
+        return Err(Error::new_spanned(&signature.generics, message));
+    }
+    let shape = "a workflow takes a context and one input: `(ctx: Ctx, input: Input)`; \
+                 put several values into a struct or a tuple";
+    let mut types = Vec::new();
+    for argument in &signature.inputs {
+        match argument {
+            FnArg::Typed(typed) => types.push((&typed.pat, &typed.ty)),
+            FnArg::Receiver(receiver) => return Err(Error::new_spanned(receiver, shape)),
+        }
+    }
+    let [(ctx, ctx_type), (input, input_type)] = types[..] else {
+        return Err(Error::new_spanned(&signature.inputs, shape));
+    };
+    let ReturnType::Type(_, output) = &signature.output else {
+        let message = "a workflow returns `backstitch::Result<Output>`";
+        return Err(Error::new_spanned(&signature.ident, message));
+    };
+    let (attributes, visibility, ident, block) =
+        (&function.attrs, &function.vis, &signature.ident, &function.block);
+    let name = options.name.map_or_else(|| ident.to_string(), |name| name.value());
+    let version = options.version.map_or_else(|| "1".to_owned(), |version| version.value());
+    Ok(quote! {
+        #(#attributes)*
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy, Debug)]
+        #visibility struct #ident;
+
+        impl ::backstitch::Workflow for #ident {
+            type Input = #input_type;
+            type Output = <#output as ::backstitch::private::Returned>::Output;
+
+            fn name(&self) -> &str { #name }
+
+            fn version(&self) -> &str { #version }
+
+            fn call(
+                &self,
+                #ctx: #ctx_type,
+                #input: #input_type,
+            ) -> ::backstitch::private::BoxFuture<
+                ::core::result::Result<Self::Output, ::backstitch::Failure>,
+            > {
+                ::std::boxed::Box::pin(async move {
+                    let returned: #output = async move #block.await;
+                    ::backstitch::private::Returned::into_result(returned)
+                })
+            }
+        }
+    })
+}

@@ -1,0 +1,183 @@
+//! The changes that a store makes, and its answers.
+
+use backstitch_core::id::{Ordinal, RunId};
+use backstitch_core::inbox::InboxKind;
+use backstitch_core::row::Draft;
+use backstitch_core::status::Status;
+use bytes::Bytes;
+
+use crate::{RunInfo, RunNo};
+
+/// One atomic change.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Begins a run.
+    Start(Box<Start>),
+    /// Appends one row to a journal.
+    Append(Box<Append>),
+    /// Puts one row into an inbox.
+    Inbox(Box<InboxPut>),
+}
+
+/// Begins a run: its execution row and the first row of its journal.
+///
+/// Applied only if the newest run of the id is `expected` (`None`: the id has no run); otherwise
+/// the answer is [`Answer::Exists`] with the run that was found. If that run has the `run_id`
+/// offered here, the change was applied before, and the answer is [`Answer::Started`] again.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The execution's own row.
+    pub execution: NewExecution,
+    /// Row 1 of the journal.
+    pub first: Draft,
+    /// The newest run that the caller knows of.
+    pub expected: Option<RunNo>,
+}
+
+/// What is known of a run from its start; never changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewExecution {
+    /// The namespace of the id.
+    pub namespace: String,
+    /// The business id.
+    pub id: String,
+    /// The id of the run.
+    pub run_id: RunId,
+    /// The workflow.
+    pub workflow: String,
+    /// Its version.
+    pub version: String,
+    /// SHA-256 of the input.
+    pub input_digest: [u8; 32],
+    /// The run that has to be closed before this one is dispatched.
+    pub after: Option<RunNo>,
+}
+
+/// What the owner says of a run besides its journal; changes only when one of these does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecutionUpdate {
+    /// The derived status.
+    pub status: Status,
+    /// The next instant at which something is due, for a suspended run.
+    pub wake_at_us: Option<i64>,
+}
+
+/// Appends one row to a journal.
+///
+/// An append whose seq and append id are already there was applied before: the answer is the
+/// same again, and nothing changes (B96). Refused, whole, when the seq is not the next one, the
+/// fence is not the newest, the run is closed, or the guard finds something unread.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The run.
+    pub run: RunNo,
+    /// The row; its header names seq, fence and append id.
+    pub draft: Draft,
+    /// What must not stand unread in the inbox.
+    pub guard: Option<Guard>,
+    /// The new execution row, if it changes. A closed status stamps `closed_at_us`.
+    pub update: Option<ExecutionUpdate>,
+    /// Attention items that this row opens or closes.
+    pub attention: Vec<AttentionChange>,
+}
+
+/// The condition of a row that closes a run or starts a rollback.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guard {
+    /// The last inbox row that the writer has read.
+    pub read: u64,
+    /// No unread row may be of one of these kinds.
+    pub kinds: Vec<InboxKind>,
+}
+
+/// A change of the index of attention items.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AttentionChange {
+    /// A new item, opened by this row.
+    Open {
+        /// The step, or 0 for the run.
+        ord: Ordinal,
+        /// A short stable name.
+        kind: String,
+        /// A sentence for people.
+        message: String,
+    },
+    /// The item is settled.
+    Close {
+        /// The row that opened it.
+        seq: u64,
+        /// The step, or 0 for the run.
+        ord: Ordinal,
+    },
+}
+
+/// Puts one row into the inbox of an open run.
+///
+/// The same request id with the same kind and digest is accepted again with its first number; with
+/// another one it is [`Refusal::OtherRequest`].
+#[derive(Clone, Debug)]
+pub struct InboxPut {
+    /// The run.
+    pub run: RunNo,
+    /// What it asks for.
+    pub kind: InboxKind,
+    /// The sender's id of the request; unique within the run.
+    pub request_id: String,
+    /// The body.
+    pub payload: Bytes,
+    /// SHA-256 of the body before any codec.
+    pub digest: [u8; 32],
+}
+
+/// What a store answers to a change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The run was begun (now, or by the same change before).
+    Started {
+        /// Its number.
+        run: RunNo,
+        /// The instant of the commit.
+        at_us: i64,
+    },
+    /// The id has another newest run than expected.
+    Exists(Box<RunInfo>),
+    /// The row is durable (now, or by the same append before).
+    Appended {
+        /// The instant of the commit.
+        at_us: i64,
+    },
+    /// The inbox row is durable.
+    Accepted {
+        /// Its number in the run.
+        number: u64,
+        /// The instant of its acceptance.
+        accepted_at_us: i64,
+        /// False if the same request was accepted before.
+        first: bool,
+    },
+    /// A condition did not hold; nothing was changed.
+    Refused(Refusal),
+}
+
+/// Why a change was refused.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// There is no such run.
+    UnknownRun,
+    /// The run is closed.
+    Closed,
+    /// The journal ends elsewhere; `last` is its last row.
+    Seq {
+        /// The last seq of the journal.
+        last: u64,
+    },
+    /// Another owner came after this one.
+    Fenced {
+        /// The newest fence.
+        newest: u64,
+    },
+    /// Rows of guarded kinds stand unread in the inbox.
+    Unread(Vec<InboxKind>),
+    /// The request id was used before for something else.
+    OtherRequest,
+}

@@ -1,0 +1,275 @@
+//! One transaction per batch, and what happens when it fails.
+//!
+//! **Invariant:** an offer is answered after the sync that made it durable (P1), or after it is
+//! certain that it was not applied.
+//!
+//! Three things can go wrong. A change that cannot be stored fails alone: the batch is rolled back
+//! and each change gets a transaction of its own (B97). A disk that refuses before the commit
+//! fails the batch, whole. A commit that reports an error leaves the outcome unknown: the file is
+//! opened again and searched for what the batch wrote.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::apply::{Applied, Apply};
+use super::error::{Trouble, explain};
+use super::open::{self, Owned};
+use super::tails::Tails;
+use super::testing::DiskPoint;
+use super::writer::Offer;
+use super::{SqliteOptions, testing::Testing};
+use crate::{AfterSync, CommittedRow, ErrorKind, NowUs, RunNo, StoreError};
+
+/// Applies batches to a connection that may get lost.
+pub(super) struct Committer {
+    path: Arc<Path>,
+    now: NowUs,
+    after_sync: Option<AfterSync>,
+    testing: Testing,
+    /// `None` after a commit failed, until the file could be opened again.
+    connection: Option<Connection>,
+    /// The batch of that commit. There is at most one, because nothing is written meanwhile.
+    unknown: Option<Batch>,
+    tails: Tails,
+    next_run: RunNo,
+    fence: u64,
+    stamped_us: i64,
+}
+
+/// Offers with what has become, or may have become, of them.
+struct Batch {
+    offers: Vec<Offer>,
+    applied: Vec<Applied>,
+    rows: Vec<CommittedRow>,
+}
+
+/// How a transaction ended.
+enum Outcome {
+    Committed(Batch),
+    /// One of several changes is at fault; nothing was applied.
+    OneIsBad(Vec<Offer>),
+    /// Nothing was applied.
+    Refused(Vec<Offer>, StoreError),
+    Unknown(Batch),
+}
+
+impl Committer {
+    pub(super) fn new(path: Arc<Path>, options: SqliteOptions, owned: Owned) -> Committer {
+        Committer {
+            path,
+            now: options.now,
+            after_sync: options.after_sync,
+            testing: options.testing,
+            connection: Some(owned.connection),
+            unknown: None,
+            tails: Tails::default(),
+            next_run: owned.next_run,
+            fence: owned.fence,
+            stamped_us: i64::MIN,
+        }
+    }
+
+    /// Whether the file is open.
+    pub(super) fn is_sound(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Applies a batch and answers it; an unknown outcome is answered when it is known.
+    pub(super) fn work(&mut self, offers: Vec<Offer>) {
+        if self.connection.is_none()
+            && let Err(error) = self.recover()
+        {
+            return refuse(offers, &error);
+        }
+        let connection = self.connection.take().expect("recovered, or never lost");
+        let outcome = self.attempt(&connection, offers);
+        if let Outcome::Unknown(batch) = outcome {
+            drop(connection);
+            self.unknown = Some(batch);
+            // If it fails, whoever comes next tries again.
+            let _ = self.recover();
+            return;
+        }
+        // Left open if even the roll-back failed; closing the connection ends it.
+        if connection.is_autocommit() {
+            self.connection = Some(connection);
+        }
+        match outcome {
+            Outcome::Committed(batch) => self.publish(batch),
+            Outcome::OneIsBad(offers) => {
+                for offer in offers {
+                    self.work(vec![offer]);
+                }
+            }
+            Outcome::Refused(offers, error) => refuse(offers, &error),
+            Outcome::Unknown(_) => unreachable!("returned above"),
+        }
+    }
+
+    fn attempt(&mut self, connection: &Connection, offers: Vec<Offer>) -> Outcome {
+        let mut rows = Vec::new();
+        let applied = match self.apply(connection, &offers, &mut rows) {
+            Ok(applied) => applied,
+            Err(trouble) => {
+                self.roll_back(connection);
+                return if offers.len() > 1 && trouble.is_of_the_change() {
+                    Outcome::OneIsBad(offers)
+                } else {
+                    Outcome::Refused(offers, trouble.about(&self.path))
+                };
+            }
+        };
+        let batch = Batch { offers, applied, rows };
+        match self.commit(connection) {
+            Ok(()) => Outcome::Committed(batch),
+            Err(error) => {
+                tracing::error!(path = %self.path.display(), %error, "a commit failed");
+                Outcome::Unknown(batch)
+            }
+        }
+    }
+
+    fn apply(
+        &mut self,
+        connection: &Connection,
+        offers: &[Offer],
+        rows: &mut Vec<CommittedRow>,
+    ) -> Result<Vec<Applied>, Trouble> {
+        self.testing.limit_pages(connection)?;
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
+        self.stamped_us = self.stamped_us.max((self.now)());
+        let mut apply = Apply {
+            connection,
+            tails: &mut self.tails,
+            next_run: &mut self.next_run,
+            fence: self.fence,
+            at_us: self.stamped_us,
+            rows: self.after_sync.as_ref().map(|_| rows),
+        };
+        offers.iter().map(|offer| apply.change(&offer.change)).collect()
+    }
+
+    fn commit(&self, connection: &Connection) -> rusqlite::Result<()> {
+        self.testing.at(DiskPoint::BeforeCommit)?;
+        connection.prepare_cached("COMMIT")?.execute(())?;
+        self.testing.at(DiskPoint::AfterCommit)
+    }
+
+    fn roll_back(&mut self, connection: &Connection) {
+        self.tails.clear();
+        // SQLite itself has rolled back after some errors.
+        if !connection.is_autocommit()
+            && let Err(error) = connection.execute_batch("ROLLBACK")
+        {
+            tracing::error!(path = %self.path.display(), %error, "a roll-back failed");
+        }
+    }
+
+    fn publish(&self, batch: Batch) {
+        if let Some(after_sync) = &self.after_sync
+            && !batch.rows.is_empty()
+        {
+            after_sync(&batch.rows);
+        }
+        for (offer, applied) in batch.offers.into_iter().zip(batch.applied) {
+            offer.answer(Ok(applied.into_answer()));
+        }
+    }
+
+    /// Opens the file again, and settles the batch whose outcome is unknown.
+    ///
+    /// # Errors
+    /// The disk is still bad. The batch is settled even so if it can be seen that nothing of it
+    /// is there; if it is there, its answer waits until it is known to be on disk.
+    pub(super) fn recover(&mut self) -> Result<(), StoreError> {
+        match self.reopen() {
+            Ok((connection, there)) => {
+                tracing::info!(path = %self.path.display(), "the file can be written again");
+                self.connection = Some(connection);
+                match (self.unknown.take(), there) {
+                    (Some(batch), Lookup::There) => self.publish(batch),
+                    (Some(batch), Lookup::Absent) => refuse(batch.offers, &self.not_applied()),
+                    (None, Lookup::There | Lookup::Absent) => {}
+                }
+                Ok(())
+            }
+            Err(error) => {
+                if let Ok(Lookup::Absent) = self.look_without_writing()
+                    && let Some(batch) = self.unknown.take()
+                {
+                    refuse(batch.offers, &error);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn reopen(&mut self) -> Result<(Connection, Lookup), StoreError> {
+        let ordered = self.testing.at(DiskPoint::Reopen);
+        ordered.map_err(|error| explain(&self.path, &error))?;
+        let connection = open::reopen(&self.path)?;
+        let there = self.look(&connection).map_err(|error| explain(&self.path, &error))?;
+        Ok((connection, there))
+    }
+
+    fn look_without_writing(&mut self) -> Result<Lookup, StoreError> {
+        let connection = open::reader(&self.path)?;
+        self.look(&connection).map_err(|error| explain(&self.path, &error))
+    }
+
+    /// Whether the batch is there. It is there whole or not at all, so one change decides.
+    fn look(&mut self, connection: &Connection) -> rusqlite::Result<Lookup> {
+        self.tails.clear();
+        let Some(batch) = &self.unknown else { return Ok(Lookup::Absent) };
+        let mut apply = Apply {
+            connection,
+            tails: &mut self.tails,
+            next_run: &mut self.next_run,
+            fence: self.fence,
+            at_us: self.stamped_us,
+            rows: None,
+        };
+        for (offer, applied) in batch.offers.iter().zip(&batch.applied) {
+            match applied {
+                Applied::Written(_) if apply.is_there(&offer.change)? => return Ok(Lookup::There),
+                Applied::Written(_) | Applied::Judged(_) => {}
+            }
+        }
+        Ok(Lookup::Absent)
+    }
+
+    fn not_applied(&self) -> StoreError {
+        StoreError::new(
+            ErrorKind::Unavailable,
+            format!(
+                "a commit to {} failed, and nothing was applied; offer the change again",
+                self.path.display()
+            ),
+        )
+    }
+
+    /// Gives up the connection, after a last try to settle what is unknown.
+    pub(super) fn finish(mut self) -> Option<Connection> {
+        if !self.is_sound()
+            && let Err(error) = self.recover()
+            && let Some(batch) = self.unknown.take()
+        {
+            refuse(batch.offers, &error);
+        }
+        self.connection
+    }
+}
+
+/// What a search for an unknown batch has found.
+enum Lookup {
+    There,
+    Absent,
+}
+
+fn refuse(offers: Vec<Offer>, error: &StoreError) {
+    for offer in offers {
+        offer.answer(Err(error.clone()));
+    }
+}

@@ -1,0 +1,145 @@
+//! The one thread that writes, and what it does with a batch.
+//!
+//! It takes everything that waits, applies it in one transaction, syncs once, and only then
+//! answers, in order. While it syncs the next batch gathers by itself, so nothing is ever delayed
+//! on purpose.
+//!
+//! **Invariant:** the lock outlives the connections: it is given up last, whatever happened.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::commit::Committer;
+use super::lock::Lock;
+use super::open;
+use super::readers::ReaderThreads;
+use crate::{Answer, Change, StoreError};
+
+/// Most changes in one transaction. A sync takes as long for one as for hundreds; beyond that a
+/// batch only makes the first one in it wait.
+const BATCH_CHANGES_MAX: usize = 1024;
+
+/// Most payload in one transaction, in bytes: what the page cache of the writer holds.
+const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// How often a file that could not be opened again is tried while nobody asks, in milliseconds.
+const RETRY_MS: u64 = 200;
+
+/// A change and who waits for the answer.
+pub(super) struct Offer {
+    pub change: Change,
+    pub answer: oneshot::Sender<Result<Answer, StoreError>>,
+}
+
+impl Offer {
+    pub(super) fn answer(self, answer: Result<Answer, StoreError>) {
+        // Dropping the future does not take an offer back, so nobody may be waiting.
+        let _ = self.answer.send(answer);
+    }
+
+    fn payload_bytes(&self) -> usize {
+        match &self.change {
+            Change::Start(start) => start.first.events.len(),
+            Change::Append(append) => append.draft.events.len(),
+            Change::Inbox(put) => put.payload.len(),
+        }
+    }
+}
+
+/// What the store asks of its writer.
+pub(super) enum Job {
+    Offer(Offer),
+    Close(oneshot::Sender<()>),
+}
+
+/// Everything that the thread owns. Fields are dropped in order: the lock last.
+pub(super) struct Writer {
+    pub committer: Committer,
+    pub readers: ReaderThreads,
+    pub path: Arc<Path>,
+    pub lock: Lock,
+}
+
+/// Who is told that the store is closed; nobody if its handle was dropped.
+type Closing = Option<oneshot::Sender<()>>;
+
+impl Writer {
+    /// Works until the store is closed, or its handle is dropped and all offers are answered.
+    pub(super) fn run(mut self, jobs: &Receiver<Job>) -> Closing {
+        let closing = loop {
+            let mut batch = Vec::new();
+            let end = match self.next(jobs) {
+                Next::Job(Job::Offer(offer)) => {
+                    batch.push(offer);
+                    gather(jobs, &mut batch)
+                }
+                Next::Job(Job::Close(done)) => Some(Some(done)),
+                Next::Retry => {
+                    let _ = self.committer.recover();
+                    None
+                }
+                Next::Gone => Some(None),
+            };
+            if !batch.is_empty() {
+                self.committer.work(batch);
+            }
+            if let Some(closing) = end {
+                break closing;
+            }
+        };
+        self.shut_down();
+        closing
+    }
+
+    fn next(&self, jobs: &Receiver<Job>) -> Next {
+        if self.committer.is_sound() {
+            return jobs.recv().map_or(Next::Gone, Next::Job);
+        }
+        match jobs.recv_timeout(Duration::from_millis(RETRY_MS)) {
+            Ok(job) => Next::Job(job),
+            Err(RecvTimeoutError::Timeout) => Next::Retry,
+            Err(RecvTimeoutError::Disconnected) => Next::Gone,
+        }
+    }
+
+    fn shut_down(self) {
+        let Writer { committer, readers, path, lock } = self;
+        readers.end();
+        if let Some(connection) = committer.finish()
+            && let Err(why) = open::checkpoint(&connection)
+        {
+            // Nothing is lost: whoever opens the file next reads the log as well.
+            tracing::warn!(path = %path.display(), %why, "the write-ahead log was left in place");
+        }
+        drop(lock);
+    }
+}
+
+enum Next {
+    Job(Job),
+    /// Nobody asked, and the file waits to be opened again.
+    Retry,
+    /// The handle was dropped.
+    Gone,
+}
+
+/// Takes what waits, up to the bounds of a batch. Says if the store is to be closed after it.
+fn gather(jobs: &Receiver<Job>, batch: &mut Vec<Offer>) -> Option<Closing> {
+    let mut payload_bytes = batch.iter().map(Offer::payload_bytes).sum::<usize>();
+    while batch.len() < BATCH_CHANGES_MAX && payload_bytes < BATCH_BYTES_MAX {
+        match jobs.try_recv() {
+            Ok(Job::Offer(offer)) => {
+                payload_bytes += offer.payload_bytes();
+                batch.push(offer);
+            }
+            Ok(Job::Close(done)) => return Some(Some(done)),
+            Err(TryRecvError::Empty) => break,
+            Err(TryRecvError::Disconnected) => return Some(None),
+        }
+    }
+    None
+}
