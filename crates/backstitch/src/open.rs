@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use backstitch_core::limits::PAYLOAD_BYTES_MAX;
 use backstitch_engine::program::Program;
 use backstitch_engine::{Clock, Engine, EngineOptions, SystemClock};
 use backstitch_store::memory::MemoryStore;
@@ -125,6 +126,11 @@ impl Builder {
                 return Err(Error::new(ErrorKind::Invalid, message));
             }
         }
+        let (bytes, max) = (self.options.payload_bytes_max, PAYLOAD_BYTES_MAX);
+        if !(1..=max).contains(&bytes) {
+            let message = format!("payload_bytes_max is {bytes}; it can be 1 to {max} bytes");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
         let now: NowUs = {
             let clock = self.clock.clone();
             Arc::new(move || clock.now_us())
@@ -136,7 +142,8 @@ impl Builder {
         let state = Arc::new(self.state);
         let bytes_max = self.options.payload_bytes_max;
         let programs = self.programs.into_iter().map(|(_, _, make)| make(state.clone(), bytes_max));
-        Ok(App::new(Engine::run(store, self.clock, programs.collect(), self.options)))
+        let engine = Engine::run(store, self.clock, programs.collect(), self.options).await?;
+        Ok(App::new(engine))
     }
 }
 

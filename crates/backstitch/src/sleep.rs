@@ -72,7 +72,7 @@ impl Future for Sleep {
             };
             Request { what: AskedKind::Timer { fire_at_us }, body: None, undo: None }
         };
-        this.ctx.desk.poll(ticket, cx, request).map(|_| Ok(()))
+        this.ctx.desk.poll(ticket, cx, request).map_ok(|_| ())
     }
 }
 

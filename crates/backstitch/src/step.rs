@@ -254,8 +254,10 @@ impl<T: DeserializeOwned> Future for Step<T> {
         };
         match this.ctx.desk.poll(ticket, cx, request) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Outcome::Step(Err(failure))) => Poll::Ready(Err(failure)),
-            Poll::Ready(Outcome::Step(Ok(output))) => match json::decode(&output) {
+            Poll::Ready(Err(failure) | Ok(Outcome::Step(Err(failure)))) => {
+                Poll::Ready(Err(failure))
+            }
+            Poll::Ready(Ok(Outcome::Step(Ok(output)))) => match json::decode(&output) {
                 Ok(value) => Poll::Ready(Ok(value)),
                 Err(why) => {
                     let what =
@@ -264,7 +266,9 @@ impl<T: DeserializeOwned> Future for Step<T> {
                     Poll::Pending
                 }
             },
-            Poll::Ready(Outcome::Timer) => unreachable!("a step is shown the outcome of a step"),
+            Poll::Ready(Ok(Outcome::Timer)) => {
+                unreachable!("a step is shown the outcome of a step")
+            }
         }
     }
 }

@@ -27,6 +27,13 @@ pub const ASKS_PER_GROUP_MAX: usize = 10_000;
 /// Most groups in one turn row: how far the code is polled ahead of the disk.
 pub const GROUPS_PER_ROW_MAX: usize = 256;
 
+/// A row that holds this many bytes of payload takes no further outcome; the next row does. Keeps
+/// rows well below what a store can take, whatever the limit of a single payload.
+pub const ROW_PAYLOAD_BYTES_SOFT_MAX: usize = 4 * 1024 * 1024;
+
+/// Largest bound that may be set for one payload, in bytes.
+pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024 * 1024;
+
 /// Most polls within one group while the code wakes itself. Code that needs more is spinning.
 pub const POLLS_PER_GROUP_MAX: usize = 100_000;
 

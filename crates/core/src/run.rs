@@ -5,6 +5,7 @@
 //! closed, except by kill, while a step is in flight (P7); a run is not closed while it owes (P6).
 
 mod apply;
+mod back;
 mod view;
 
 pub use view::{RollbackProgress, WaitsFor};

@@ -26,6 +26,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::id::{Key, Ordinal};
 use crate::inbox::InboxRow;
+use crate::limits::{GROUPS_PER_ROW_MAX, ROW_PAYLOAD_BYTES_SOFT_MAX};
 use crate::payload::Payload;
 use crate::retry::{StepPolicy, UndoPolicy};
 use crate::row::{Row, RowKind};
@@ -161,8 +162,16 @@ struct OpenRow {
     kind: RowKind,
     now_us: i64,
     groups: usize,
+    payload_bytes: usize,
     events: Vec<Event>,
     commands: Vec<Command>,
+}
+
+impl OpenRow {
+    /// Whether further outcomes go into the next row.
+    fn is_full(&self) -> bool {
+        self.groups >= GROUPS_PER_ROW_MAX || self.payload_bytes >= ROW_PAYLOAD_BYTES_SOFT_MAX
+    }
 }
 
 impl Session {

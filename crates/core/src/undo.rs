@@ -144,8 +144,13 @@ impl Undo {
         Ok(())
     }
 
+    /// Whether this attempt is in flight.
+    pub fn is_in_flight(&self, attempt: u32) -> bool {
+        self.phase == UndoPhase::Running && attempt == self.attempts
+    }
+
     fn in_flight(&self, attempt: u32) -> Result<(), String> {
-        if self.phase != UndoPhase::Running || attempt != self.attempts {
+        if !self.is_in_flight(attempt) {
             return Err(format!(
                 "attempt {attempt} is not in flight: the undo is {:?}, its last attempt {}",
                 self.phase, self.attempts

@@ -219,21 +219,21 @@ impl Desk {
             Inside::Body => refused(
                 "NestedStep",
                 format!(
-                    "{name:?} is built at {place} inside the body of a step; a body is one unit \
+                    "{name:?} (at {place}) is used inside the body of a step; a body is one unit \
                      of work. Build it in the workflow function, before or after the step"
                 ),
             ),
             Inside::Undo => refused(
                 "StepInUndo",
                 format!(
-                    "{name:?} is built at {place} inside an undo; an undo is one unit of work. Do \
+                    "{name:?} (at {place}) is used inside an undo; an undo is one unit of work. Do \
                      the work in the handler itself"
                 ),
             ),
             Inside::Neither => refused(
                 "StepElsewhere",
                 format!(
-                    "{name:?} is built at {place} outside of the workflow's own code (in a spawned \
+                    "{name:?} (at {place}) is used outside of the workflow's own code (in a spawned \
                      task or a thread); build and await it in the workflow function"
                 ),
             ),
@@ -242,17 +242,19 @@ impl Desk {
 
     /// Polls a thing that was built. At the first poll `request` is handed in.
     ///
-    /// Pending for ever when it is polled outside of the workflow's own code.
+    /// # Errors
+    /// A permanent failure when it is polled outside of the workflow's own code.
     pub fn poll(
         &self,
         ticket: &Ticket,
         cx: &mut Context<'_>,
         request: impl FnOnce(i64) -> Request,
-    ) -> Poll<Outcome> {
-        if !self.is_polling() {
-            return Poll::Pending;
-        }
+    ) -> Poll<Result<Outcome, Failure>> {
         let mut guard = self.lock();
+        if !self.is_polling() {
+            let slot = &guard.slots[ticket.0];
+            return Poll::Ready(Err(self.built_elsewhere(&slot.key.name, slot.place)));
+        }
         let inner = &mut *guard;
         let now_us = inner.now_us;
         let slot = &mut inner.slots[ticket.0];
@@ -270,7 +272,7 @@ impl Desk {
             SlotState::Visible(outcome) => {
                 let ord = slot.ord.take().expect("what is visible has an ordinal");
                 inner.by_ord.remove(&ord);
-                Poll::Ready(outcome)
+                Poll::Ready(Ok(outcome))
             }
             state @ (SlotState::Asked(_) | SlotState::Open | SlotState::Free) => {
                 slot.state = state;

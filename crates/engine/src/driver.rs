@@ -23,7 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use crate::code::RunningCode;
 use crate::engine::Shared;
 use crate::error::{Error, ErrorKind};
-use crate::live::{LiveRun, Mail, Settled};
+use crate::live::{AttemptEnded, Attempted, LiveRun, Mail, Settled};
 use crate::program::{Body, CancelToken, ExecutionFacts, Handler};
 
 pub(crate) struct Driver {
@@ -38,6 +38,8 @@ pub(crate) struct Driver {
     handlers: HashMap<Ordinal, Handler>,
     steps_running: HashMap<Ordinal, CancelToken>,
     undos_running: HashMap<Ordinal, CancelToken>,
+    /// Ends of attempts that are not durable yet: they outlive a session that is voided.
+    ends: Vec<AttemptEnded>,
     mail: mpsc::UnboundedReceiver<Mail>,
     mail_in: mpsc::UnboundedSender<Mail>,
     settled: watch::Sender<Settled>,
@@ -82,12 +84,13 @@ pub(crate) struct Seat {
     settled: watch::Sender<Settled>,
 }
 
-/// Makes the run known to this process before its driver begins.
-pub(crate) fn take_seat(shared: &Shared, run: RunNo) -> Seat {
+/// Makes the run known to this process before its driver begins. `None` if it has a driver: a run
+/// never has two.
+pub(crate) fn take_seat(shared: &Shared, run: RunNo) -> Option<Seat> {
     let (mail_in, mail) = mpsc::unbounded_channel();
     let settled = watch::Sender::new(None);
-    shared.live.insert(run, LiveRun { mail: mail_in.clone(), settled: settled.subscribe() });
-    Seat { mail, mail_in, settled }
+    let live = LiveRun { mail: mail_in.clone(), settled: settled.subscribe() };
+    shared.live.insert_new(run, live).then_some(Seat { mail, mail_in, settled })
 }
 
 impl Driver {
@@ -118,6 +121,7 @@ impl Driver {
             handlers: HashMap::new(),
             steps_running: HashMap::new(),
             undos_running: HashMap::new(),
+            ends: Vec::new(),
             mail: seat.mail,
             mail_in: seat.mail_in,
             settled: seat.settled,
@@ -218,13 +222,15 @@ impl Driver {
 
     async fn handle(&mut self, mail: Mail) {
         match mail {
-            Mail::StepEnded { ord, attempt, end, at_us } => {
-                self.steps_running.remove(&ord);
-                self.session.step_ended(ord, attempt, self.as_recorded(end), at_us);
-            }
-            Mail::UndoEnded { ord, attempt, end, at_us } => {
-                self.undos_running.remove(&ord);
-                self.session.undo_ended(ord, attempt, self.as_recorded(end), at_us);
+            Mail::Ended(ended) => {
+                match ended.what {
+                    Attempted::Step => self.steps_running.remove(&ended.ord),
+                    Attempted::Undo => self.undos_running.remove(&ended.ord),
+                };
+                let end = self.as_recorded(ended.end);
+                let ended = AttemptEnded { end, ..ended };
+                self.hand_in(&ended);
+                self.ends.push(ended);
             }
             Mail::Inbox => self.read_inbox().await,
             Mail::Look => {
@@ -234,6 +240,29 @@ impl Driver {
             Mail::Foreign => self.poll_for_foreign_progress(),
             Mail::Stop => self.stop(),
         }
+    }
+
+    /// Hands the end of an attempt to the session.
+    fn hand_in(&mut self, ended: &AttemptEnded) {
+        let AttemptEnded { what, ord, attempt, end, at_us } = ended;
+        match what {
+            Attempted::Step => self.session.step_ended(*ord, *attempt, end.clone(), *at_us),
+            Attempted::Undo => self.session.undo_ended(*ord, *attempt, end.clone(), *at_us),
+        }
+    }
+
+    /// Whether the journal still has the attempt in flight.
+    fn is_in_flight(&self, ended: &AttemptEnded) -> bool {
+        self.session.run().step(ended.ord).is_some_and(|step| match ended.what {
+            Attempted::Step => step.is_in_flight(ended.attempt),
+            Attempted::Undo => step.undo.is_in_flight(ended.attempt),
+        })
+    }
+
+    /// Forgets the ends that are durable now.
+    fn forget_durable_ends(&mut self) {
+        let ends = std::mem::take(&mut self.ends);
+        self.ends = ends.into_iter().filter(|ended| self.is_in_flight(ended)).collect();
     }
 
     /// A body that is dropped because the process is being stopped was interrupted, not cancelled.
@@ -265,6 +294,7 @@ impl Driver {
             match self.shared.store.inbox(self.run, seen, INBOX_PAGE).await {
                 Ok(rows) if rows.is_empty() => return,
                 Ok(rows) => rows.into_iter().for_each(|row| self.session.inbox(row)),
+                Err(_) if self.shared.is_stopping() => return,
                 Err(error) => {
                     tracing::warn!(id = %self.execution.id, %error, "inbox not read; trying again");
                     self.shared.clock.sleep(self.shared.options.unavailable_retry).await;

@@ -11,7 +11,7 @@ use backstitch_core::session::refusal;
 use backstitch_store::{
     Answer, AttentionRow, Change, InboxPut, Refusal, RunInfo, RunNo, Store, StoreError,
 };
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
@@ -79,7 +79,6 @@ pub(crate) struct Shared {
     /// Runs that are left alone, and why.
     left_alone: Mutex<HashMap<RunNo, Error>>,
     stop: watch::Sender<bool>,
-    pub recovered: Notify,
 }
 
 impl Shared {
@@ -151,12 +150,16 @@ pub struct Engine {
 
 impl Engine {
     /// Takes over the open runs of `store` and begins to drive them. Call it on a tokio runtime.
-    pub fn run(
+    ///
+    /// # Errors
+    /// When the open runs cannot be listed. A run that cannot be read is no error: it is left
+    /// alone, and listed by [`Engine::attention`].
+    pub async fn run(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         programs: Vec<Arc<dyn Program>>,
         options: EngineOptions,
-    ) -> Engine {
+    ) -> Result<Engine, Error> {
         let by_name = |program: Arc<dyn Program>| {
             ((program.name().to_owned(), program.version().to_owned()), program)
         };
@@ -172,11 +175,10 @@ impl Engine {
             successors: Mutex::default(),
             left_alone: Mutex::default(),
             stop: watch::Sender::new(false),
-            recovered: Notify::new(),
         });
         tokio::spawn(shared.alarm.clone().run(shared.clock.clone(), shared.live.clone()));
-        tokio::spawn(recovery::run(shared.clone()));
-        Engine { shared }
+        recovery::run(&shared).await?;
+        Ok(Engine { shared })
     }
 
     /// The largest payload, in bytes.
@@ -287,11 +289,8 @@ impl Engine {
         let payload = verb.to_bytes();
         let digest = backstitch_core::payload::Payload::json(payload.clone()).digest();
         let put = InboxPut { run, kind, request_id: request_id.to_owned(), payload, digest };
-        match self.shared.store.commit(Change::Inbox(Box::new(put))).await? {
-            Answer::Accepted { number, .. } => {
-                self.shared.live.tell(run, Mail::Inbox);
-                Ok(number)
-            }
+        match self.put(put).await? {
+            Answer::Accepted { number, .. } => Ok(number),
             Answer::Refused(Refusal::Closed) => {
                 let message = format!("{} is refused: the execution has just closed", kind.name());
                 Err(Error::new(ErrorKind::Refused, message))
@@ -305,6 +304,19 @@ impl Engine {
             }
             answer => Err(Error::new(ErrorKind::NotFound, format!("{run:?}: {answer:?}"))),
         }
+    }
+
+    /// Commits an inbox row and tells the driver, also if the caller goes away meanwhile: what is
+    /// durable must not wait for the next restart.
+    async fn put(&self, put: InboxPut) -> Result<Answer, Error> {
+        let shared = self.shared.clone();
+        let done = tokio::spawn(async move {
+            let run = put.run;
+            let answer = shared.store.commit(Change::Inbox(Box::new(put))).await;
+            shared.live.tell(run, Mail::Inbox);
+            answer
+        });
+        Ok(done.await.expect("it does not panic")?)
     }
 
     /// Open matters that only a person can settle, oldest first.

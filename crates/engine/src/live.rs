@@ -1,5 +1,6 @@
 //! The runs that this process has loaded, and who waits for them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -13,10 +14,8 @@ use crate::clock::Clock;
 /// What a driver is told.
 #[derive(Debug)]
 pub(crate) enum Mail {
-    /// A body ended.
-    StepEnded { ord: u32, attempt: u32, end: AttemptEnd, at_us: i64 },
-    /// An undo ended.
-    UndoEnded { ord: u32, attempt: u32, end: AttemptEnd, at_us: i64 },
+    /// A body or an undo ended.
+    Ended(AttemptEnded),
     /// Something new may stand in the inbox.
     Inbox,
     /// Something may be due, or the run before this one is closed.
@@ -25,6 +24,23 @@ pub(crate) enum Mail {
     Foreign,
     /// Stop in good order.
     Stop,
+}
+
+/// What was attempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempted {
+    Step,
+    Undo,
+}
+
+/// The end of one attempt.
+#[derive(Clone, Debug)]
+pub(crate) struct AttemptEnded {
+    pub what: Attempted,
+    pub ord: u32,
+    pub attempt: u32,
+    pub end: AttemptEnd,
+    pub at_us: i64,
 }
 
 /// A run that settled: closed, or stuck until a person comes.
@@ -50,8 +66,15 @@ impl LiveRuns {
         self.lock().get(&run).cloned()
     }
 
-    pub fn insert(&self, run: RunNo, live: LiveRun) {
-        self.lock().insert(run, live);
+    /// Adds a run. False, and nothing is changed, if it is there.
+    pub fn insert_new(&self, run: RunNo, live: LiveRun) -> bool {
+        match self.lock().entry(run) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(live);
+                true
+            }
+        }
     }
 
     pub fn remove(&self, run: RunNo) {

@@ -51,35 +51,25 @@ fn undecodable(info: &RunInfo, seq: u64, error: &RowError) -> Error {
     unreadable(info, &format!("row {seq}: {error}"))
 }
 
-/// Lists the open runs and drives each. A listing that fails is tried again until it works.
-pub(crate) async fn run(shared: Arc<Shared>) {
+/// Lists the open runs, and drives each in a task of its own.
+pub(crate) async fn run(shared: &Arc<Shared>) -> Result<(), Error> {
     let mut after = RunNo(0);
     let mut found = Vec::new();
-    while !shared.is_stopping() {
-        match shared.store.open_runs(after, RUNS_PAGE).await {
-            Ok(page) => {
-                let Some(last) = page.last() else { break };
-                after = last.run;
-                found.extend(page);
-            }
-            Err(error) => {
-                tracing::error!(%error, "open executions not listed; trying again");
-                shared.clock.sleep(shared.options.unavailable_retry).await;
-            }
-        }
+    loop {
+        let page = shared.store.open_runs(after, RUNS_PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = last.run;
+        found.extend(page);
     }
-    // Runs that were started meanwhile have a driver.
-    found.retain(|info| shared.live.get(info.run).is_none());
     if !found.is_empty() {
         tracing::info!(runs = found.len(), "taking over open executions");
     }
-    let all_loaded = Arc::new(Barrier::new(found.len() + 1));
+    let all_loaded = Arc::new(Barrier::new(found.len()));
     for info in found {
-        let seat = take_seat(&shared, info.run);
+        let seat = take_seat(shared, info.run).expect("nothing was started yet");
         tokio::spawn(take_over(shared.clone(), info, seat, all_loaded.clone()));
     }
-    all_loaded.wait().await;
-    shared.recovered.notify_waiters();
+    Ok(())
 }
 
 async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: Arc<Barrier>) {
@@ -102,10 +92,13 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
         Ok(mut driver) if driver.is_suspect() => {
             // It was in flight at two crashes in a row: last, and one at a time.
             all_loaded.wait().await;
-            if let Ok(permit) = shared.suspects.clone().acquire_owned().await {
-                driver.hold(permit);
+            tokio::select! {
+                permit = shared.suspects.clone().acquire_owned() => {
+                    driver.hold(permit.expect("the semaphore is never closed"));
+                    driver.drive().await;
+                }
+                () = shared.stop_asked() => {}
             }
-            driver.drive().await;
         }
         Ok(driver) => {
             let driven = tokio::spawn(driver.drive());
@@ -116,6 +109,7 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
             tracing::error!(id = %info.new.id, run_id = %info.new.run_id, %error, "run left alone");
             shared.leave_alone(info.run, error);
             shared.live.remove(info.run);
+            shared.tell_successors(info.run);
             all_loaded.wait().await;
         }
     }

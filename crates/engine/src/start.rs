@@ -6,11 +6,14 @@ use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_core::payload::Payload;
 use backstitch_core::row::{Draft, Header, Row, RowKind};
 use backstitch_core::status::Status;
-use backstitch_store::{Answer, Change, ExecutionUpdate, NewExecution, RunInfo, RunNo, Start};
+use backstitch_store::{
+    Answer, Change, ErrorKind as StoreErrorKind, ExecutionUpdate, NewExecution, RunInfo, RunNo, Start,
+};
+use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::driver::{Driver, Origin, take_seat};
-use crate::engine::Engine;
+use crate::engine::{Engine, Shared};
 use crate::error::{Error, ErrorKind};
 
 /// What to do when the id is in use by an open run.
@@ -75,7 +78,10 @@ pub struct StartAnswer {
 /// What is to be done about the run that was found.
 enum Found {
     Answer(StartAnswer),
-    BeginAfter { run: RunNo, still_open: bool },
+    /// It is closed, and a new run may begin.
+    Over(RunNo),
+    /// A new run begins when it has closed.
+    BeginAfter(RunNo, RunId),
 }
 
 impl Engine {
@@ -91,22 +97,15 @@ impl Engine {
         let mut after = None;
         loop {
             let start = self.first_change(&request, run_id, expected, after);
-            let (execution, first) = (start.execution.clone(), start.first.clone());
-            let update = ExecutionUpdate { status: Status::Pending, wake_at_us: None };
-            match self.shared.store.commit(Change::Start(Box::new(start))).await? {
-                Answer::Started { run, at_us } => {
-                    self.shared.health.available();
-                    let created_at_us = at_us;
-                    let info =
-                        RunInfo { run, new: execution, created_at_us, update, closed_at_us: None };
-                    self.dispatch(info, first, at_us);
+            match self.begin(start).await? {
+                Answer::Started { run, .. } => {
                     return Ok(StartAnswer { run, run_id, created: true, status: Status::Pending });
                 }
                 Answer::Exists(found) => match self.found(&request, *found).await? {
                     Found::Answer(answer) => return Ok(answer),
-                    Found::BeginAfter { run, still_open } => {
-                        expected = Some(run);
-                        after = still_open.then_some(run);
+                    Found::Over(run) => (expected, after) = (Some(run), None),
+                    Found::BeginAfter(run, run_id) => {
+                        (expected, after) = (Some(run), Some((run, run_id)));
                     }
                 },
                 answer => {
@@ -152,7 +151,7 @@ impl Engine {
         request: &StartRequest,
         run_id: RunId,
         expected: Option<RunNo>,
-        after: Option<RunNo>,
+        after: Option<(RunNo, RunId)>,
     ) -> Start {
         let digest = request.input.digest();
         // The random bits of the run id are as good a seed as any, and the same when offered again.
@@ -168,6 +167,7 @@ impl Engine {
             input: request.input.clone(),
             input_digest: digest.to_vec(),
             started_by: request.started_by.clone(),
+            after: after.map(|(_, run_id)| run_id.to_vec()),
             ..ExecutionStarted::default()
         };
         let header = Header {
@@ -185,24 +185,37 @@ impl Engine {
                 workflow: request.workflow.clone(),
                 version: request.version.clone(),
                 input_digest: digest,
-                after,
+                after: after.map(|(run, _)| run),
             },
             first: Draft::new(header, &[Event::from(started)]),
             expected,
         }
     }
 
-    fn dispatch(&self, info: RunInfo, first: Draft, at_us: i64) {
+    /// Commits the start and dispatches the run, also if the caller goes away meanwhile: what is
+    /// durable must not wait for the next restart.
+    async fn begin(&self, start: Start) -> Result<Answer, Error> {
         let shared = self.shared.clone();
-        let seat = take_seat(&shared, info.run);
-        let row = Row::decode(first.seal(at_us)).expect("a row of our own decodes");
-        let driver =
-            Driver::new(shared, &info, seat, Origin::Started, &[row]).expect("a first row folds");
-        tracing::info!(
-            id = %info.new.id, run_id = %info.new.run_id, workflow = %info.new.workflow,
-            "execution started"
-        );
-        tokio::spawn(driver.drive());
+        let begun = tokio::spawn(async move {
+            let (new, first) = (start.execution.clone(), start.first.clone());
+            let answer = shared.store.commit(Change::Start(Box::new(start))).await;
+            match &answer {
+                Ok(Answer::Started { run, at_us }) => {
+                    shared.health.available();
+                    let update = ExecutionUpdate { status: Status::Pending, wake_at_us: None };
+                    let (run, created_at_us) = (*run, *at_us);
+                    let info = RunInfo { run, new, created_at_us, update, closed_at_us: None };
+                    dispatch(&shared, &info, &first, created_at_us);
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == StoreErrorKind::Unavailable => {
+                    shared.health.unavailable(error);
+                }
+                Err(_) => {}
+            }
+            answer
+        });
+        Ok(begun.await.expect("it does not panic")?)
     }
 
     async fn found(&self, request: &StartRequest, found: RunInfo) -> Result<Found, Error> {
@@ -213,13 +226,13 @@ impl Engine {
             (true, Reuse::Reject) | (false, _) => false,
         };
         if again {
-            return Ok(Found::BeginAfter { run: found.run, still_open: false });
+            return Ok(Found::Over(found.run));
         }
         match request.conflict {
             Conflict::UseExisting => self.same(request, &found).map(Found::Answer),
             Conflict::Terminate if !closed => {
                 self.terminate_for(request, &found).await?;
-                Ok(Found::BeginAfter { run: found.run, still_open: true })
+                Ok(Found::BeginAfter(found.run, found.new.run_id))
             }
             Conflict::Fail | Conflict::Terminate => {
                 let what = if closed { "was used by a closed run" } else { "is in use" };
@@ -261,6 +274,19 @@ impl Engine {
             sent => sent.map(|_| ()),
         }
     }
+}
+
+/// Drives a run that has just been started.
+fn dispatch(shared: &Arc<Shared>, info: &RunInfo, first: &Draft, at_us: i64) {
+    // A start that is offered again after a lost answer finds its run driven already.
+    let Some(seat) = take_seat(shared, info.run) else { return };
+    let row = Row::decode(first.seal(at_us)).expect("a row of our own decodes");
+    let driver = Driver::new(shared.clone(), info, seat, Origin::Started, &[row]);
+    tracing::info!(
+        id = %info.new.id, run_id = %info.new.run_id, workflow = %info.new.workflow,
+        "execution started"
+    );
+    tokio::spawn(driver.expect("a first row folds").drive());
 }
 
 /// The rules of delivery under which new journals are written.

@@ -2,20 +2,17 @@
 
 use crate::attention::AttentionKind;
 use crate::event::{
-    AbandonWhy, BlockKind, Blocked, CancelRequested, CancelVerb, Event, ExecutionKilled, Resumed,
-    RollbackCause, RollbackFinished, RollbackStarted, StepAbandoned, StepScheduled, TimerStarted,
-    UndoFailed, UndoWaived,
+    AbandonWhy, BlockKind, Blocked, CancelRequested, CancelVerb, Event, Resumed, RollbackCause,
+    StepAbandoned, StepScheduled, TimerStarted,
 };
 use crate::failure::Origin;
 use crate::id::Ordinal;
-use crate::rollback::Rollback;
 use crate::row::RowKind;
 use crate::run::{Ask, Block, Ending, IllegalEvent, Pause, Phase, Run};
 use crate::step::{Step, StepPhase};
 use crate::timer::{Timer, TimerPhase};
-use crate::undo::UndoPhase;
 
-type Applied = Result<(), String>;
+pub(super) type Applied = Result<(), String>;
 
 impl Run {
     /// Folds one event of the row that is open.
@@ -64,6 +61,7 @@ impl Run {
             Event::StepCancelRequested(e) => self.forward().and_then(|()| {
                 self.leave_due(e.ord);
                 self.step_mut(e.ord)?.dropped = true;
+                self.unshown.retain(|unshown| *unshown != e.ord);
                 self.unblock_step(e.ord);
                 Ok(())
             }),
@@ -115,54 +113,19 @@ impl Run {
             Event::VerbRefused(e) => self.copied(e.inbox),
 
             Event::RollbackStarted(e) => self.rollback_started(e),
-            Event::UndoStarted(e) => self.undo_may_start().and_then(|()| {
-                self.step_mut(e.ord)?.undo.started(e)?;
-                let rollback = self.rollback_mut()?;
-                rollback.due.remove(&e.ord);
-                rollback.current = Some(e.ord);
-                Ok(())
-            }),
-            Event::UndoAttemptFailed(e) => {
-                self.step_mut(e.ord).and_then(|step| step.undo.attempt_failed(e)).and_then(|()| {
-                    if e.retry_at_us.is_none() {
-                        let rollback = self.rollback_mut()?;
-                        rollback.current = None;
-                        rollback.due.insert(e.ord);
-                    }
-                    Ok(())
-                })
-            }
-            Event::UndoSucceeded(e) => {
-                self.step_mut(e.ord).and_then(|step| step.undo.succeeded(e)).and_then(|()| {
-                    let rollback = self.rollback_mut()?;
-                    rollback.current = None;
-                    rollback.done += 1;
-                    Ok(())
-                })
-            }
+            Event::UndoStarted(e) => self.undo_started(e),
+            Event::UndoAttemptFailed(e) => self.undo_attempt_failed(e),
+            Event::UndoSucceeded(e) => self.undo_succeeded(e),
             Event::UndoFailed(e) => self.undo_failed(e),
-            Event::UndoNotNeeded(e) => {
-                self.step_mut(e.ord).and_then(|step| step.undo.not_needed()).and_then(|()| {
-                    let rollback = self.rollback_mut()?;
-                    rollback.due.remove(&e.ord);
-                    rollback.done += 1;
-                    Ok(())
-                })
-            }
-            Event::UndoRetryRequested(e) => self.copied(e.inbox).and_then(|()| {
-                self.rolling_back()?;
-                self.step_mut(e.ord)?.undo.retry_requested()?;
-                self.settle_failed_undo(e.ord)?;
-                self.rollback_mut()?.due.insert(e.ord);
-                Ok(())
-            }),
+            Event::UndoNotNeeded(e) => self.undo_not_needed(e),
+            Event::UndoRetryRequested(e) => self.undo_retry_requested(e),
             Event::UndoWaived(e) => self.undo_waived(e),
             Event::RollbackFinished(e) => self.rollback_finished(e),
         };
         applied.map_err(|why| IllegalEvent { seq: self.seq, event: event.name(), why })
     }
 
-    fn forward(&self) -> Applied {
+    pub(super) fn forward(&self) -> Applied {
         match &self.phase {
             Phase::Forward => Ok(()),
             Phase::RollingBack => Err("the run is rolling back".into()),
@@ -170,7 +133,7 @@ impl Run {
         }
     }
 
-    fn rolling_back(&self) -> Applied {
+    pub(super) fn rolling_back(&self) -> Applied {
         match &self.phase {
             Phase::RollingBack => Ok(()),
             Phase::Forward => Err("the run is not rolling back".into()),
@@ -178,7 +141,7 @@ impl Run {
         }
     }
 
-    fn open(&self) -> Applied {
+    pub(super) fn open(&self) -> Applied {
         match &self.phase {
             Phase::Forward | Phase::RollingBack => Ok(()),
             Phase::Closed(_) => Err("the run is closed".into()),
@@ -186,7 +149,7 @@ impl Run {
     }
 
     /// Inbox rows are copied in order, each once.
-    fn copied(&mut self, number: u64) -> Applied {
+    pub(super) fn copied(&mut self, number: u64) -> Applied {
         if number <= self.inbox_read {
             return Err(format!("inbox row {number} was copied before"));
         }
@@ -194,7 +157,7 @@ impl Run {
         Ok(())
     }
 
-    fn step_mut(&mut self, ord: Ordinal) -> Result<&mut Step, String> {
+    pub(super) fn step_mut(&mut self, ord: Ordinal) -> Result<&mut Step, String> {
         match (ord as usize).checked_sub(1).and_then(|i| self.asks.get_mut(i)) {
             Some(Ask::Step(step)) => Ok(step),
             Some(Ask::Timer(_)) => Err(format!("{ord} is a timer, not a step")),
@@ -208,10 +171,6 @@ impl Run {
             Some(Ask::Step(_)) => Err(format!("{ord} is a step, not a timer")),
             None => Err(format!("there is no timer {ord}")),
         }
-    }
-
-    fn rollback_mut(&mut self) -> Result<&mut Rollback, String> {
-        self.rollback.as_mut().ok_or_else(|| "there is no rollback".to_owned())
     }
 
     fn next_ordinal(&self, ord: Ordinal) -> Applied {
@@ -265,7 +224,7 @@ impl Run {
             }
             step.shown = turn;
         }
-        if !turn {
+        if !turn && matches!(self.phase, Phase::Forward) {
             self.unshown.push_back(ord);
         }
     }
@@ -357,146 +316,6 @@ impl Run {
     fn unblock_step(&mut self, ord: Ordinal) {
         self.blocks.retain(|block| (block.what, block.ord) != (BlockKind::Step, Some(ord)));
         self.close_attention(|item| item.kind == AttentionKind::StepBlocked && item.ord == ord);
-    }
-
-    fn rollback_started(&mut self, event: &RollbackStarted) -> Applied {
-        self.forward()?;
-        let mut newer = Ordinal::MAX;
-        for ord in &event.plan {
-            if *ord >= newer {
-                return Err(format!("the plan has {ord} after {newer}"));
-            }
-            newer = *ord;
-            self.step_mut(*ord)?.undo.planned()?;
-        }
-        // The decision ends an earlier pause and all blocks (R10).
-        self.pause = None;
-        self.blocks.clear();
-        self.close_attention(|item| match item.kind {
-            AttentionKind::StepBlocked
-            | AttentionKind::Mismatch
-            | AttentionKind::ForeignWait
-            | AttentionKind::Unreadable => true,
-            AttentionKind::UndoFailed | AttentionKind::DidNotYield | AttentionKind::Killed => false,
-        });
-        self.due.clear();
-        self.unshown.clear();
-        self.phase = Phase::RollingBack;
-        self.rollback = Some(Rollback::started(event));
-        Ok(())
-    }
-
-    fn undo_may_start(&self) -> Applied {
-        self.rolling_back()?;
-        match self.in_flight.first() {
-            None => Ok(()),
-            Some(ord) => Err(format!("step {ord} is still in flight")),
-        }
-    }
-
-    fn undo_failed(&mut self, event: &UndoFailed) -> Applied {
-        self.rolling_back()?;
-        let step = self.step_mut(event.ord)?;
-        step.undo.failed(event)?;
-        let message = format!("the undo of step {} failed: {}", step.key, event.failure);
-        let rollback = self.rollback_mut()?;
-        rollback.due.remove(&event.ord);
-        rollback.failed.insert(event.ord);
-        if event.holds {
-            rollback.holding.insert(event.ord);
-        }
-        self.open_attention(event.ord, AttentionKind::UndoFailed, message);
-        Ok(())
-    }
-
-    fn settle_failed_undo(&mut self, ord: Ordinal) -> Applied {
-        let rollback = self.rollback_mut()?;
-        rollback.failed.remove(&ord);
-        rollback.holding.remove(&ord);
-        self.close_attention(|item| item.kind == AttentionKind::UndoFailed && item.ord == ord);
-        Ok(())
-    }
-
-    /// Takes one debt, or one open matter of the step, off the run.
-    fn undo_waived(&mut self, event: &UndoWaived) -> Applied {
-        self.copied(event.inbox)?;
-        let ord = event.ord;
-        let step = self.step_mut(ord)?;
-        let waivable = step.undo.may_be_waived();
-        if waivable {
-            step.undo.phase = UndoPhase::Waived;
-            let rollback = self.rollback_mut()?;
-            rollback.due.remove(&ord);
-            rollback.waived += 1;
-            self.settle_failed_undo(ord)?;
-        }
-        let before = self.attention.len();
-        self.close_attention(|item| item.kind == AttentionKind::DidNotYield && item.ord == ord);
-        if waivable || before != self.attention.len() {
-            return Ok(());
-        }
-        Err("the undo of the step neither failed nor waits, and no open matter is about it".into())
-    }
-
-    fn rollback_finished(&mut self, event: &RollbackFinished) -> Applied {
-        self.undo_may_start()?;
-        let rollback = self.rollback_mut()?;
-        if !rollback.is_paid() {
-            return Err("undos are still owed".into());
-        }
-        rollback.outcome = Some(event.outcome());
-        Ok(())
-    }
-
-    fn close(&mut self, ending: Ending) -> Applied {
-        self.open()?;
-        if let Some(ord) = self.in_flight.first() {
-            return Err(format!("step {ord} is still in flight"));
-        }
-        if let (Phase::RollingBack, Some(rollback)) = (&self.phase, &self.rollback)
-            && rollback.outcome.is_none()
-        {
-            return Err("the rollback is not finished".into());
-        }
-        self.end(ending);
-        Ok(())
-    }
-
-    fn killed(&mut self, event: &ExecutionKilled) -> Applied {
-        self.open()?;
-        self.copied(event.inbox)?;
-        if !event.left.is_empty() {
-            let message = format!(
-                "killed by {} ({}) with {} undos left: {:?}",
-                event.by,
-                event.reason,
-                event.left.len(),
-                event.left
-            );
-            self.open_attention(0, AttentionKind::Killed, message);
-        }
-        self.in_flight.clear();
-        self.end(Ending::Killed {
-            by: event.by.clone(),
-            reason: event.reason.clone(),
-            left: event.left.clone(),
-        });
-        Ok(())
-    }
-
-    fn end(&mut self, ending: Ending) {
-        self.pause = None;
-        self.blocks.clear();
-        self.due.clear();
-        self.unshown.clear();
-        self.close_attention(|item| match item.kind {
-            AttentionKind::StepBlocked
-            | AttentionKind::Mismatch
-            | AttentionKind::ForeignWait
-            | AttentionKind::Unreadable => true,
-            AttentionKind::UndoFailed | AttentionKind::DidNotYield | AttentionKind::Killed => false,
-        });
-        self.phase = Phase::Closed(ending);
     }
 }
 

@@ -10,8 +10,7 @@ use crate::limits::DURATION_US_MAX;
 use crate::retry::{OnExhausted, OnUndoFailure, Retry};
 use crate::run::Phase;
 use crate::session::{AttemptEnd, Session, StepEnd};
-use crate::step::{Step, StepPhase};
-use crate::undo::UndoPhase;
+use crate::step::Step;
 
 /// The process died during the attempt.
 pub(super) fn lost() -> Failure {
@@ -42,8 +41,7 @@ impl Session {
     /// The step whose attempt this end is about, if it is still in flight. A body that was left
     /// behind may end later; nobody waits for it.
     fn in_flight(&self, end: &StepEnd) -> Option<&Step> {
-        let step = self.run.step(end.ord)?;
-        (step.phase == StepPhase::Running && step.attempts == end.attempt).then_some(step)
+        self.run.step(end.ord).filter(|step| step.is_in_flight(end.attempt))
     }
 
     /// Writes down the end of an attempt. True if the step has an outcome now.
@@ -164,7 +162,7 @@ impl Session {
         let StepEnd { ord, attempt, end, finished_us } = end;
         let Some(step) = self.run.step(ord) else { return };
         let undo = &step.undo;
-        if undo.phase != UndoPhase::Running || undo.attempts != attempt {
+        if !undo.is_in_flight(attempt) {
             return;
         }
         let failure = match end {

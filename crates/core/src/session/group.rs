@@ -8,7 +8,7 @@ use crate::event::{
 };
 use crate::failure::{Class, Failure, Origin};
 use crate::id::{Key, Ordinal};
-use crate::limits::{ASKS_PER_GROUP_MAX, GROUPS_PER_ROW_MAX};
+use crate::limits::ASKS_PER_GROUP_MAX;
 use crate::payload::Payload;
 use crate::retry::{StepPolicy, UndoPolicy};
 use crate::row::RowKind;
@@ -112,7 +112,7 @@ impl Session {
             return Some(GroupStart { group: self.groups, now_us, show });
         }
         let row = self.open.as_ref()?;
-        if row.kind != RowKind::Turn || row.groups >= GROUPS_PER_ROW_MAX || !self.can_turn() {
+        if row.kind != RowKind::Turn || row.is_full() || !self.can_turn() {
             return None;
         }
         let now_us = row.now_us;
@@ -149,7 +149,9 @@ impl Session {
             self.push(Shown { ord });
             return Some((ord, self.recorded_outcome(ord)));
         }
-        while let Some(end) = self.step_ends.pop_front() {
+        // A group of this very row may have dropped a step: its end belongs into an engine row.
+        while let Some(i) = self.step_ends.iter().position(|end| self.is_wanted(end.ord)) {
+            let end = self.step_ends.remove(i).expect("just found");
             let ord = end.ord;
             if self.record_step_end(end) {
                 return Some((ord, self.recorded_outcome(ord)));
@@ -364,7 +366,18 @@ impl Session {
         };
         let row = self.open.as_mut().expect("a row is open");
         row.commands.extend(command);
+        row.payload_bytes += payload_bytes(&event);
         row.events.push(event);
+    }
+}
+
+/// The part of an event that may be large.
+fn payload_bytes(event: &Event) -> usize {
+    match event {
+        Event::StepSucceeded(e) => e.output.data.len(),
+        Event::ExecutionSucceeded(e) => e.output.data.len(),
+        Event::StepAttemptFailed(e) => e.failure.message.len(),
+        _ => 0,
     }
 }
 

@@ -33,9 +33,10 @@ impl Session {
         assert!(self.open.is_none(), "one row is composed at a time");
         assert!(!self.is_replaying(), "replay comes before the first row");
         let now_us = now_us.max(self.run.now_us);
+        self.forget_stale_ends();
         let kind = if self.row_may_be_a_turn(now_us) { RowKind::Turn } else { RowKind::Engine };
         let (events, commands) = (Vec::new(), Vec::new());
-        self.open = Some(OpenRow { kind, now_us, groups: 0, events, commands });
+        self.open = Some(OpenRow { kind, now_us, groups: 0, payload_bytes: 0, events, commands });
         if self.is_closed() {
             return;
         }
@@ -82,12 +83,22 @@ impl Session {
             return;
         }
         for end in std::mem::take(&mut self.step_ends) {
-            if self.can_turn() && self.is_wanted(end.ord) && self.is_outcome(&end) {
+            let showable = self.can_turn() && self.is_wanted(end.ord) && self.is_outcome(&end);
+            if showable || self.open.as_ref().is_some_and(OpenRow::is_full) {
                 self.step_ends.push_back(end);
             } else {
                 self.record_step_end(end);
             }
         }
+    }
+
+    /// A body that was left behind may end later; nobody waits for it.
+    fn forget_stale_ends(&mut self) {
+        let run = &self.run;
+        self.step_ends.retain(|end| {
+            let step = run.step(end.ord);
+            step.is_some_and(|step| step.is_in_flight(end.attempt))
+        });
     }
 
     /// Bodies that did not yield after their cancel are left behind.

@@ -22,6 +22,11 @@ impl Driver {
         let commands = std::mem::take(&mut row.commands);
         match self.commit(row).await {
             Committed::Durable => {
+                self.forget_durable_ends();
+                if !self.session.is_live() {
+                    // From the decision on only the handlers are wanted.
+                    self.code = None;
+                }
                 self.trace_status();
                 self.carry_out(commands);
                 self.tell_waiters();
@@ -29,14 +34,22 @@ impl Driver {
             }
             Committed::Void => match self.rebuild_until_it_works().await {
                 Ok(()) => Written::Row,
-                Err(error) => self.lose(&error.to_string()),
+                Err(error) => self.lose(error),
             },
-            Committed::Lost(why) => self.lose(&why),
+            Committed::NotOurs(why) => {
+                tracing::warn!(id = %self.execution.id, run_id = %self.execution.run_id, why, "run given up");
+                Written::Lost
+            }
+            Committed::Impossible(error) => self.lose(error),
         }
     }
 
-    fn lose(&mut self, why: &str) -> Written {
-        tracing::error!(id = %self.execution.id, run_id = %self.execution.run_id, why, "run given up");
+    /// Leaves the run alone, listed, until the store is opened again.
+    fn lose(&mut self, error: Error) -> Written {
+        tracing::error!(id = %self.execution.id, run_id = %self.execution.run_id, %error, "run left alone");
+        if !self.shared.is_stopping() {
+            self.shared.leave_alone(self.run, error);
+        }
         Written::Lost
     }
 
@@ -54,14 +67,19 @@ impl Driver {
                     tracing::debug!(id = %self.execution.id, ?kinds, "row refused: unread verbs");
                     return Committed::Void;
                 }
-                Ok(answer) => return Committed::Lost(format!("the row was refused: {answer:?}")),
+                Ok(answer) => {
+                    return Committed::NotOurs(format!("the row was refused: {answer:?}"));
+                }
                 Err(error) if error.kind() == ErrorKind::Unavailable => {
                     self.shared.health.unavailable(&error);
                     if self.stopping != Stopping::No || self.wait_for_the_store().await {
-                        return Committed::Lost(format!("stopped while {error}"));
+                        return Committed::NotOurs(format!("stopped while {error}"));
                     }
                 }
-                Err(error) => return Committed::Lost(error.to_string()),
+                Err(error) if error.kind() == ErrorKind::Closed => {
+                    return Committed::NotOurs(error.to_string());
+                }
+                Err(error) => return Committed::Impossible(error.into()),
             }
         }
     }
@@ -124,6 +142,8 @@ enum Committed {
     Durable,
     /// Refused by a condition: the session no longer fits the journal.
     Void,
-    /// The run is no longer ours.
-    Lost(String),
+    /// Another owner has the run, or the engine is being stopped.
+    NotOurs(String),
+    /// The store will never take the row.
+    Impossible(Error),
 }

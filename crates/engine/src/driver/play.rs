@@ -9,7 +9,7 @@ use backstitch_core::session::Mismatch;
 use crate::code::{Played, RunningCode};
 use crate::desk::Desk;
 use crate::driver::{Driver, Origin as RunOrigin};
-use crate::live::Mail;
+use crate::live::{Attempted, Mail};
 
 impl Driver {
     /// Brings a run that was just loaded to where its journal ends.
@@ -28,12 +28,16 @@ impl Driver {
 
     pub(super) fn recover(&mut self) {
         let now_us = self.shared.clock.now_us();
+        let ends = std::mem::take(&mut self.ends);
+        let ended = |what, ord| ends.iter().any(|end| end.what == what && end.ord == ord);
         let (steps, undos) = (&self.steps_running, &self.undos_running);
         self.session.recover(
             now_us,
-            |ord| steps.contains_key(&ord),
-            |ord| undos.contains_key(&ord),
+            |ord| steps.contains_key(&ord) || ended(Attempted::Step, ord),
+            |ord| undos.contains_key(&ord) || ended(Attempted::Undo, ord),
         );
+        ends.iter().for_each(|end| self.hand_in(end));
+        self.ends = ends;
     }
 
     /// Attaches the code, unless an earlier run of the same id is still open.

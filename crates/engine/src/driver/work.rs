@@ -9,7 +9,7 @@ use tracing::Instrument;
 use crate::attempt::{self, AttemptOptions};
 use crate::desk::Inside;
 use crate::driver::Driver;
-use crate::live::Mail;
+use crate::live::{AttemptEnded, Attempted, Mail};
 use crate::program::{CancelToken, StepCall, UndoCall};
 
 impl Driver {
@@ -71,7 +71,8 @@ impl Driver {
                 tracing::info!(%failure, "attempt failed");
             }
             // A driver that is gone has no use for it.
-            let _ = mail.send(Mail::StepEnded { ord, attempt, end, at_us: clock.now_us() });
+            let (what, at_us) = (Attempted::Step, clock.now_us());
+            let _ = mail.send(Mail::Ended(AttemptEnded { what, ord, attempt, end, at_us }));
         };
         tokio::spawn(task.instrument(span));
     }
@@ -106,7 +107,8 @@ impl Driver {
             if let AttemptEnd::Failed(failure) = &end {
                 tracing::warn!(%failure, "undo attempt failed");
             }
-            let _ = mail.send(Mail::UndoEnded { ord, attempt, end, at_us: clock.now_us() });
+            let (what, at_us) = (Attempted::Undo, clock.now_us());
+            let _ = mail.send(Mail::Ended(AttemptEnded { what, ord, attempt, end, at_us }));
         };
         tokio::spawn(task.instrument(span));
     }

@@ -1,0 +1,208 @@
+//! The events of the way back, and of the end.
+
+use crate::attention::{AttentionItem, AttentionKind};
+use crate::event::{
+    ExecutionKilled, RollbackFinished, RollbackStarted, UndoAttemptFailed, UndoFailed,
+    UndoNotNeeded, UndoRetryRequested, UndoStarted, UndoSucceeded, UndoWaived,
+};
+use crate::failure::Origin;
+use crate::id::Ordinal;
+use crate::rollback::Rollback;
+use crate::run::apply::Applied;
+use crate::run::{Ending, Phase, Run};
+use crate::undo::UndoPhase;
+
+impl Run {
+    fn rollback_mut(&mut self) -> Result<&mut Rollback, String> {
+        self.rollback.as_mut().ok_or_else(|| "there is no rollback".to_owned())
+    }
+
+    pub(super) fn undo_started(&mut self, event: &UndoStarted) -> Applied {
+        self.undo_may_start()?;
+        self.step_mut(event.ord)?.undo.started(event)?;
+        let rollback = self.rollback_mut()?;
+        if rollback.current.is_some_and(|current| current != event.ord) {
+            return Err("another undo is under way".into());
+        }
+        rollback.due.remove(&event.ord);
+        rollback.current = Some(event.ord);
+        Ok(())
+    }
+
+    pub(super) fn undo_attempt_failed(&mut self, event: &UndoAttemptFailed) -> Applied {
+        self.step_mut(event.ord)?.undo.attempt_failed(event)?;
+        let lost = event.failure.origin() == Origin::Lost;
+        self.lost_streak = if lost { self.lost_streak.saturating_add(1) } else { 0 };
+        if event.retry_at_us.is_none() {
+            let rollback = self.rollback_mut()?;
+            rollback.current = None;
+            rollback.due.insert(event.ord);
+        }
+        Ok(())
+    }
+
+    pub(super) fn undo_succeeded(&mut self, event: &UndoSucceeded) -> Applied {
+        self.step_mut(event.ord)?.undo.succeeded(event)?;
+        self.lost_streak = 0;
+        let rollback = self.rollback_mut()?;
+        rollback.current = None;
+        rollback.done += 1;
+        Ok(())
+    }
+
+    pub(super) fn undo_not_needed(&mut self, event: &UndoNotNeeded) -> Applied {
+        self.rolling_back()?;
+        self.step_mut(event.ord)?.undo.not_needed()?;
+        let rollback = self.rollback_mut()?;
+        rollback.due.remove(&event.ord);
+        rollback.done += 1;
+        Ok(())
+    }
+
+    pub(super) fn undo_retry_requested(&mut self, event: &UndoRetryRequested) -> Applied {
+        self.copied(event.inbox)?;
+        self.rolling_back()?;
+        self.step_mut(event.ord)?.undo.retry_requested()?;
+        self.settle_failed_undo(event.ord)?;
+        self.rollback_mut()?.due.insert(event.ord);
+        Ok(())
+    }
+
+    pub(super) fn rollback_started(&mut self, event: &RollbackStarted) -> Applied {
+        self.forward()?;
+        let mut newer = Ordinal::MAX;
+        for ord in &event.plan {
+            if *ord >= newer {
+                return Err(format!("the plan has {ord} after {newer}"));
+            }
+            newer = *ord;
+            self.step_mut(*ord)?.undo.planned()?;
+        }
+        // The decision ends an earlier pause and all blocks (R10).
+        self.pause = None;
+        self.blocks.clear();
+        self.close_attention(is_about_a_block);
+        self.due.clear();
+        self.unshown.clear();
+        self.phase = Phase::RollingBack;
+        self.rollback = Some(Rollback::started(event));
+        Ok(())
+    }
+
+    fn undo_may_start(&self) -> Applied {
+        self.rolling_back()?;
+        match self.in_flight.first() {
+            None => Ok(()),
+            Some(ord) => Err(format!("step {ord} is still in flight")),
+        }
+    }
+
+    pub(super) fn undo_failed(&mut self, event: &UndoFailed) -> Applied {
+        self.rolling_back()?;
+        let step = self.step_mut(event.ord)?;
+        step.undo.failed(event)?;
+        let message = format!("the undo of step {} failed: {}", step.key, event.failure);
+        let rollback = self.rollback_mut()?;
+        rollback.due.remove(&event.ord);
+        rollback.failed.insert(event.ord);
+        if event.holds {
+            rollback.holding.insert(event.ord);
+        }
+        self.open_attention(event.ord, AttentionKind::UndoFailed, message);
+        Ok(())
+    }
+
+    fn settle_failed_undo(&mut self, ord: Ordinal) -> Applied {
+        let rollback = self.rollback_mut()?;
+        rollback.failed.remove(&ord);
+        rollback.holding.remove(&ord);
+        self.close_attention(|item| item.kind == AttentionKind::UndoFailed && item.ord == ord);
+        Ok(())
+    }
+
+    /// Takes one debt, or one open matter of the step, off the run.
+    pub(super) fn undo_waived(&mut self, event: &UndoWaived) -> Applied {
+        self.copied(event.inbox)?;
+        let ord = event.ord;
+        let step = self.step_mut(ord)?;
+        let waivable = step.undo.may_be_waived();
+        if waivable {
+            step.undo.phase = UndoPhase::Waived;
+            let rollback = self.rollback_mut()?;
+            rollback.due.remove(&ord);
+            rollback.waived += 1;
+            self.settle_failed_undo(ord)?;
+        }
+        let before = self.attention.len();
+        self.close_attention(|item| item.kind == AttentionKind::DidNotYield && item.ord == ord);
+        if waivable || before != self.attention.len() {
+            return Ok(());
+        }
+        Err("the undo of the step neither failed nor waits, and no open matter is about it".into())
+    }
+
+    pub(super) fn rollback_finished(&mut self, event: &RollbackFinished) -> Applied {
+        self.undo_may_start()?;
+        let rollback = self.rollback_mut()?;
+        if !rollback.is_paid() {
+            return Err("undos are still owed".into());
+        }
+        rollback.outcome = Some(event.outcome());
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, ending: Ending) -> Applied {
+        self.open()?;
+        if let Some(ord) = self.in_flight.first() {
+            return Err(format!("step {ord} is still in flight"));
+        }
+        if let (Phase::RollingBack, Some(rollback)) = (&self.phase, &self.rollback)
+            && rollback.outcome.is_none()
+        {
+            return Err("the rollback is not finished".into());
+        }
+        self.end(ending);
+        Ok(())
+    }
+
+    pub(super) fn killed(&mut self, event: &ExecutionKilled) -> Applied {
+        self.open()?;
+        self.copied(event.inbox)?;
+        if !event.left.is_empty() {
+            let message = format!(
+                "killed by {} ({}) with {} undos left: {:?}",
+                event.by,
+                event.reason,
+                event.left.len(),
+                event.left
+            );
+            self.open_attention(0, AttentionKind::Killed, message);
+        }
+        self.in_flight.clear();
+        self.end(Ending::Killed {
+            by: event.by.clone(),
+            reason: event.reason.clone(),
+            left: event.left.clone(),
+        });
+        Ok(())
+    }
+
+    fn end(&mut self, ending: Ending) {
+        self.pause = None;
+        self.blocks.clear();
+        self.due.clear();
+        self.unshown.clear();
+        self.close_attention(is_about_a_block);
+        self.phase = Phase::Closed(ending);
+    }
+}
+
+fn is_about_a_block(item: &AttentionItem) -> bool {
+    match item.kind {
+        AttentionKind::StepBlocked
+        | AttentionKind::Mismatch
+        | AttentionKind::ForeignWait
+        | AttentionKind::Unreadable => true,
+        AttentionKind::UndoFailed | AttentionKind::DidNotYield | AttentionKind::Killed => false,
+    }
+}
