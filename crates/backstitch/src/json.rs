@@ -1,6 +1,6 @@
 //! Payloads of JSON.
 
-use backstitch_core::failure::{Class, Effect, Failure, Origin};
+use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::payload::Payload;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -39,8 +39,7 @@ pub(crate) fn encode_output<T: Serialize + DeserializeOwned>(
     }
     decode::<T>(&payload).map_err(|why| {
         let message = format!("{what} was encoded, but {why}");
-        let failure = Failure::new(Class::Permanent, Origin::Decode, "Encode", message);
-        Failure { effect: Effect::Possible as i32, ..failure }
+        Failure::new(Class::Permanent, Origin::Decode, "Encode", message)
     })?;
     Ok(payload)
 }

@@ -68,13 +68,13 @@ pub use sleep::Sleep;
 pub use step::{Step, StepCtx};
 pub use step_ref::StepRef;
 pub use undo::{StepInfo, Undo, UndoOutcome};
-pub use verb::VerbRequest;
+pub use verb::{VerbAnswer, VerbRequest};
 pub use workflow::{FnWorkflow, Workflow, workflow_fn};
 
 pub use backstitch_macros::workflow;
 
 pub use backstitch_core::event::{CauseKind, RollbackCause, RollbackOutcome};
-pub use backstitch_core::failure::{Class, Effect, Failure, Origin};
+pub use backstitch_core::failure::{Class, Effect, Failure, FailureData, Origin};
 pub use backstitch_core::id::RunId;
 pub use backstitch_core::payload::Payload;
 pub use backstitch_core::retry::{Jitter, OnAbandon, OnExhausted, OnUndoFailure, UndoOn};

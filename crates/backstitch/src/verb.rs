@@ -11,6 +11,15 @@ use uuid::Uuid;
 use crate::error::Error;
 use crate::step_ref::StepRef;
 
+/// The answer to a verb: it is durable, and will be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerbAnswer {
+    /// The number of the inbox row.
+    pub number: u64,
+    /// False when the verb is only noted: a cancel during a rollback is added to its causes.
+    pub changed: bool,
+}
+
 /// A verb that is being put together; awaiting it sends it.
 ///
 /// # Errors
@@ -62,20 +71,20 @@ impl VerbRequest {
         self
     }
 
-    async fn send(self) -> Result<(), Error> {
+    async fn send(self) -> Result<VerbAnswer, Error> {
         let ord = match &self.step {
             None => 0,
             Some(step) => step.resolve(&self.engine.view(self.run).await?.run)?,
         };
         let verb = Verb { by: self.by, reason: self.reason, ord, shift_us: 0 };
         let request_id = self.request_id.unwrap_or_else(|| Uuid::now_v7().to_string());
-        self.engine.send(self.run, self.kind, verb, &request_id).await?;
-        Ok(())
+        let sent = self.engine.send(self.run, self.kind, verb, &request_id).await?;
+        Ok(VerbAnswer { number: sent.number, changed: sent.changed })
     }
 }
 
 impl IntoFuture for VerbRequest {
-    type Output = Result<(), Error>;
+    type Output = Result<VerbAnswer, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {

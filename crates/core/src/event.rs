@@ -137,6 +137,18 @@ events! {
 }
 
 impl Event {
+    /// Whether it closes the run or decides to roll it back. (A kill is decided by a person.)
+    pub fn decides(&self) -> bool {
+        matches!(
+            self,
+            Event::RollbackStarted(_)
+                | Event::ExecutionSucceeded(_)
+                | Event::ExecutionFailed(_)
+                | Event::ExecutionCancelled(_)
+                | Event::ExecutionTerminated(_)
+        )
+    }
+
     /// Appends the event to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.put_u16(self.kind());

@@ -1,6 +1,11 @@
 //! Failures: what a body says when it did not succeed, as data that survives a restart.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use bytes::{Buf, BufMut};
+use prost::DecodeError;
+use prost::encoding::{DecodeContext, WireType};
 
 use crate::limits::{FAILURE_CAUSES_MAX, FAILURE_DETAILS_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX};
 use crate::payload::Payload;
@@ -61,8 +66,66 @@ pub struct Cause {
 }
 
 /// Why an attempt, a step, an undo or an execution did not succeed.
+///
+/// One word in size, so that `Result<T, Failure>` is cheap to return; what it says is reached
+/// through it ([`FailureData`]).
+#[derive(Clone, PartialEq, Default)]
+pub struct Failure(Box<FailureData>);
+
+impl From<FailureData> for Failure {
+    fn from(data: FailureData) -> Failure {
+        Failure(Box::new(data))
+    }
+}
+
+impl Deref for Failure {
+    type Target = FailureData;
+
+    fn deref(&self) -> &FailureData {
+        &self.0
+    }
+}
+
+impl DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut FailureData {
+        &mut self.0
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Written down as the message that it holds.
+impl prost::Message for Failure {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        self.0.encode_raw(buf);
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        self.0.merge_field(tag, wire_type, buf, ctx)
+    }
+
+    fn encoded_len(&self) -> usize {
+        self.0.encoded_len()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// What a [`Failure`] says.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct Failure {
+pub struct FailureData {
     /// What is to be done about it.
     #[prost(enumeration = "Class", tag = "1")]
     pub class: i32,
@@ -117,19 +180,19 @@ impl Failure {
                 _,
             ) => Effect::Possible,
         };
-        Failure {
+        Failure(Box::new(FailureData {
             class: class as i32,
             origin: origin as i32,
             effect: effect as i32,
             type_name: type_name.into(),
             message: message.into(),
-            ..Failure::default()
-        }
+            ..FailureData::default()
+        }))
     }
 
     /// The same failure with another class; the effect follows as in [`Failure::new`].
     pub fn with_class(mut self, class: Class) -> Failure {
-        self.class = class as i32;
+        self.set_class(class);
         if self.origin() == Origin::Body {
             let certain = matches!(class, Class::Permanent | Class::Attention);
             self.effect = if certain { Effect::None } else { Effect::Possible } as i32;

@@ -84,7 +84,7 @@ impl Retry {
         .min(cap);
         match self.jitter() {
             Jitter::None => full,
-            Jitter::Full => (u128::from(draw) * (u128::from(full) + 1) >> 64) as u64,
+            Jitter::Full => ((u128::from(draw) * (u128::from(full) + 1)) >> 64) as u64,
         }
     }
 }

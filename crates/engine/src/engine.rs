@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_core::row::Row;
-use backstitch_core::run::Run;
+use backstitch_core::run::{Phase, Run};
 use backstitch_core::session::refusal;
 use backstitch_store::{
     Answer, AttentionRow, Change, InboxPut, Refusal, RunInfo, RunNo, Store, StoreError,
@@ -142,6 +142,15 @@ pub struct RunView {
     pub owned: bool,
 }
 
+/// The answer to a verb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The number of the inbox row.
+    pub number: u64,
+    /// Whether it changes more than the list of causes.
+    pub changed: bool,
+}
+
 /// The engine of one process. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
@@ -275,7 +284,7 @@ impl Engine {
         kind: InboxKind,
         verb: Verb,
         request_id: &str,
-    ) -> Result<u64, Error> {
+    ) -> Result<Sent, Error> {
         let view = self.view(run).await?;
         if let Some(why) = refusal(&view.run, kind, &verb) {
             let message = format!(
@@ -290,7 +299,16 @@ impl Engine {
         let digest = backstitch_core::payload::Payload::json(payload.clone()).digest();
         let put = InboxPut { run, kind, request_id: request_id.to_owned(), payload, digest };
         match self.put(put).await? {
-            Answer::Accepted { number, .. } => Ok(number),
+            Answer::Accepted { number, .. } => {
+                let changed = !matches!(
+                    (kind, &view.run.phase),
+                    (
+                        InboxKind::Cancel | InboxKind::Terminate | InboxKind::Rollback,
+                        Phase::RollingBack
+                    )
+                );
+                Ok(Sent { number, changed })
+            }
             Answer::Refused(Refusal::Closed) => {
                 let message = format!("{} is refused: the execution has just closed", kind.name());
                 Err(Error::new(ErrorKind::Refused, message))

@@ -7,7 +7,8 @@ use backstitch_core::payload::Payload;
 use backstitch_core::row::{Draft, Header, Row, RowKind};
 use backstitch_core::status::Status;
 use backstitch_store::{
-    Answer, Change, ErrorKind as StoreErrorKind, ExecutionUpdate, NewExecution, RunInfo, RunNo, Start,
+    Answer, Change, ErrorKind as StoreErrorKind, ExecutionUpdate, NewExecution, RunInfo, RunNo,
+    Start,
 };
 use std::sync::Arc;
 use uuid::Uuid;

@@ -19,11 +19,31 @@ pub enum Change {
     Inbox(Box<InboxPut>),
 }
 
+impl From<Start> for Change {
+    fn from(start: Start) -> Change {
+        Change::Start(Box::new(start))
+    }
+}
+
+impl From<Append> for Change {
+    fn from(append: Append) -> Change {
+        Change::Append(Box::new(append))
+    }
+}
+
+impl From<InboxPut> for Change {
+    fn from(put: InboxPut) -> Change {
+        Change::Inbox(Box::new(put))
+    }
+}
+
 /// Begins a run: its execution row and the first row of its journal.
 ///
 /// Applied only if the newest run of the id is `expected` (`None`: the id has no run); otherwise
 /// the answer is [`Answer::Exists`] with the run that was found. If that run has the `run_id`
 /// offered here, the change was applied before, and the answer is [`Answer::Started`] again.
+/// Refused if `expected` names a run of an id that has none, if the fence is not the newest, or if
+/// the first row does not have seq 1.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The execution's own row.

@@ -1,1 +1,123 @@
-//! Comes next.
+//! What every store has to do, as async tests that a store's own test file runs.
+//!
+//! Implement [`Subject`] and call [`conformance_tests!`](crate::conformance_tests) with an
+//! expression that makes one; it expands to one `#[tokio::test]` per behaviour.
+//!
+//! # Examples
+//! ```
+//! use std::sync::{Arc, Mutex};
+//! use backstitch_store::conformance::{self, Subject};
+//! use backstitch_store::memory::MemoryStore;
+//! use backstitch_store::{NowUs, Store};
+//!
+//! #[derive(Default)]
+//! struct Memory(Mutex<Option<MemoryStore>>);
+//!
+//! impl Subject for Memory {
+//!     fn open(&self, now: NowUs) -> Arc<dyn Store> {
+//!         let mut newest = self.0.lock().unwrap();
+//!         let next = match &*newest {
+//!             None => MemoryStore::new(now),
+//!             Some(older) => older.reopen(),
+//!         };
+//!         *newest = Some(next.clone());
+//!         Arc::new(next)
+//!     }
+//! }
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+//! # runtime.block_on(async {
+//! conformance::p1_reopening_shows_everything_acknowledged(Memory::default()).await;
+//! # });
+//! ```
+
+mod append;
+mod attention;
+mod bench;
+mod inbox;
+mod life;
+mod read;
+mod start;
+
+use std::sync::Arc;
+
+use crate::{NowUs, Store};
+
+pub use append::*;
+pub use attention::*;
+pub use inbox::*;
+pub use life::*;
+pub use read::*;
+pub use start::*;
+
+/// A place where a store can be opened, again and again.
+pub trait Subject: Send + Sync + 'static {
+    /// Opens the store: an empty one at the first call, the same data at every later one, as the
+    /// next process would. Before a later call the handle of the call before was closed, or
+    /// dropped; then it may take the store a moment to let go, and this has to wait for it.
+    /// `now` is the same clock every time.
+    fn open(&self, now: NowUs) -> Arc<dyn Store>;
+}
+
+/// Expands to one `#[tokio::test]` for each behaviour of the suite.
+///
+/// The crate that calls it needs tokio with the features `rt` and `macros`.
+#[macro_export]
+macro_rules! conformance_tests {
+    ($subject:expr) => {
+        $crate::conformance_tests! { $subject;
+            start_gives_a_run_with_its_first_row
+            start_is_answered_with_the_run_that_has_the_id
+            start_after_the_expected_run_makes_the_next_one
+            start_that_expects_a_run_which_is_not_there_is_refused
+            b96_a_repeated_start_gets_the_same_answer
+            p4_a_start_under_an_older_fence_is_refused
+            ids_are_apart_in_each_namespace
+
+            rows_come_back_in_order_and_byte_for_byte
+            rows_offered_in_a_row_are_applied_in_that_order
+            b96_a_repeated_append_gets_the_same_answer
+            b96_a_repeated_append_is_recognised_after_the_run_closed_and_the_owner_changed
+            an_append_with_another_seq_is_refused
+            an_append_to_an_unknown_run_is_refused
+            p4_an_append_under_an_older_fence_is_refused
+            p8_a_closing_row_is_refused_while_a_cancel_stands_unread
+            a_guard_looks_only_at_its_kinds_and_at_what_is_unread
+            a_refused_append_changes_nothing
+            a_closed_run_refuses_rows_and_requests
+            an_update_changes_the_execution_row
+            p4_of_two_rows_for_one_place_one_is_applied
+            sixty_four_appenders_at_once_keep_their_orders
+
+            attention_items_open_and_close_with_their_rows
+            attention_items_are_listed_oldest_first
+
+            requests_are_numbered_per_run_in_order
+            p8_a_repeated_request_gets_its_first_answer
+            p8_a_request_id_with_another_content_is_refused
+            p8_a_repeated_request_gets_its_first_answer_after_the_run_closed
+            p8_accepted_at_never_runs_backwards
+            a_request_to_an_unknown_run_is_refused
+
+            open_runs_are_read_page_by_page
+            runs_are_read_page_by_page_newest_first
+            reads_of_what_is_not_there_are_empty
+            a_read_sees_what_was_acknowledged_before_it
+
+            p1_reopening_shows_everything_acknowledged
+            fences_grow_with_each_owner
+            offers_are_applied_though_their_futures_are_dropped
+            dropping_the_store_applies_what_was_offered
+            closing_applies_what_was_offered
+            a_closed_store_says_so
+        }
+    };
+    ($subject:expr; $($name:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $name() {
+                $crate::conformance::$name($subject).await;
+            }
+        )*
+    };
+}

@@ -1,7 +1,7 @@
 //! What a run looks like from outside.
 
 use crate::event::RollbackOutcome;
-use crate::id::Ordinal;
+use crate::id::{Ordinal, RunId};
 use crate::run::{Ending, Phase, Run};
 use crate::status::Status;
 use crate::undo::UndoPhase;
@@ -15,6 +15,11 @@ pub enum WaitsFor {
         workflow: String,
         /// The version.
         version: String,
+    },
+    /// The run of the same id that is still open.
+    EarlierRun {
+        /// Its id.
+        run_id: RunId,
     },
     /// An instant: a sleep, or the retry of a step or an undo.
     Instant {
@@ -126,7 +131,10 @@ impl Run {
         if matches!(self.phase, Phase::Closed(_)) {
             return waits;
         }
-        if !has_worker {
+        let earlier = self.started.after.as_deref().filter(|_| !has_worker && self.turns == 0);
+        if let Some(run_id) = earlier.and_then(RunId::from_slice) {
+            waits.push(WaitsFor::EarlierRun { run_id });
+        } else if !has_worker {
             waits.push(WaitsFor::Worker {
                 workflow: self.started.workflow.clone(),
                 version: self.version.clone(),

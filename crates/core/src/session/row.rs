@@ -164,14 +164,7 @@ impl Session {
             worker: turn.then(|| self.worker.clone()),
             version: turn.then(|| self.run.version.clone()),
         };
-        let decides = row.events.iter().any(|event| match event {
-            Event::RollbackStarted(_)
-            | Event::ExecutionSucceeded(_)
-            | Event::ExecutionFailed(_)
-            | Event::ExecutionCancelled(_)
-            | Event::ExecutionTerminated(_) => true,
-            _ => false,
-        });
+        let decides = row.events.iter().any(Event::decides);
         Some(RowOut {
             draft: Draft::new(header, &row.events),
             decides,

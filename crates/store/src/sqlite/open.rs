@@ -23,9 +23,10 @@ const BUSY: Duration = Duration::from_secs(5);
 /// throughput, beyond 4,000 nothing more is gained and the longest pause grows.
 const WAL_PAGES: u32 = 4_000;
 
-/// Memory for pages that the writer keeps: 16 MiB, in KiB. The pages that are appended to must
-/// stay in it; each run that is active needs about one.
-const WRITER_CACHE_KIB: u32 = 16 * 1024;
+/// Memory for pages that the writer keeps: 4 MiB, in KiB. The pages that are appended to must stay
+/// in it; each run that is active needs about one. More costs time: after a split in the middle of
+/// a table, SQLite searches its whole cache at the next commit (until the file has 1 GiB).
+const WRITER_CACHE_KIB: u32 = 4 * 1024;
 
 /// The same for each reader, whose pages grow stale with every commit.
 const READER_CACHE_KIB: u32 = 2 * 1024;

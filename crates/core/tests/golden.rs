@@ -1,0 +1,168 @@
+//! What was ever written stays readable (P11): the bytes of every kind of event and of rows.
+//!
+//! A golden file holds hexadecimal bytes. When a kind or a version is added, the test prints the
+//! file that is missing; files are added, never edited.
+
+mod examples;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use backstitch_core::event::{Event, EventError, StepSucceeded};
+use backstitch_core::row::{Draft, Row, RowError};
+use bytes::Bytes;
+use examples::{AT_US, engine_header, events, payload, turn_header};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let line =
+        |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n";
+    bytes.chunks(32).map(line).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let pairs =
+        digits.chunks(2).map(|pair| std::str::from_utf8(pair).expect("golden files are text"));
+    pairs.map(|pair| u8::from_str_radix(pair, 16).expect("golden files hold hex digits")).collect()
+}
+
+/// The bytes of the golden file `name`, or a panic that says what to put there.
+fn golden(name: &str, now: &[u8]) -> Vec<u8> {
+    let path = folder().join(name);
+    let text = fs::read_to_string(&path).unwrap_or_else(|_| {
+        panic!(
+            "there is no {}; if what is written now is right, add it with:\n{}",
+            path.display(),
+            hex(now)
+        )
+    });
+    unhex(&text)
+}
+
+fn encoded(event: &Event) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    event.encode(&mut bytes);
+    bytes
+}
+
+fn decoded(bytes: Vec<u8>) -> Result<Event, EventError> {
+    let mut bytes = Bytes::from(bytes);
+    let event = Event::decode(&mut bytes)?;
+    assert!(bytes.is_empty(), "an event takes all of its bytes");
+    Ok(event)
+}
+
+fn file_of(kind: u16, version: u8, name: &str) -> String {
+    format!("{kind:03}_v{version}_{name}.hex")
+}
+
+#[test]
+fn p11_every_kind_and_version_is_written_as_its_golden_file_says() {
+    let examples = events();
+    let kinds: Vec<&str> = Event::KINDS.iter().map(|(_, _, name)| *name).collect();
+    let shown: Vec<&str> = examples.iter().map(Event::name).collect();
+    assert_eq!(shown, kinds, "there is one example of every kind, in the order of KINDS");
+    for event in &examples {
+        let now = encoded(event);
+        let name = file_of(event.kind(), event.version(), event.name());
+        let frozen = golden(&name, &now);
+        assert_eq!(hex(&now), hex(&frozen), "{name}: what is written has changed");
+        assert_eq!(decoded(frozen).as_ref(), Ok(event), "{name}: it reads as something else");
+    }
+}
+
+#[test]
+fn p11_every_golden_event_is_still_read() {
+    let mut kinds = BTreeSet::new();
+    let files = fs::read_dir(folder()).expect("the golden files are there");
+    for file in files {
+        let path = file.expect("the folder can be listed").path();
+        let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+        if name.starts_with("row_") {
+            continue;
+        }
+        let event = decoded(unhex(&fs::read_to_string(&path).expect("it can be read")));
+        let event = event.unwrap_or_else(|error| panic!("{name} is no longer read: {error}"));
+        assert!(name.starts_with(&format!("{:03}_v", event.kind())), "{name} is {}", event.name());
+        assert!(name.ends_with(&format!("_{}.hex", event.name())), "{name} is {}", event.name());
+        kinds.insert(event.kind());
+    }
+    let known: BTreeSet<u16> = Event::KINDS.iter().map(|(kind, _, _)| *kind).collect();
+    assert_eq!(kinds, known);
+}
+
+#[test]
+fn p11_numbers_of_kinds_are_used_once() {
+    let numbers: BTreeSet<u16> = Event::KINDS.iter().map(|(kind, _, _)| *kind).collect();
+    let names: BTreeSet<&str> = Event::KINDS.iter().map(|(_, _, name)| *name).collect();
+    assert_eq!((numbers.len(), names.len()), (Event::KINDS.len(), Event::KINDS.len()));
+}
+
+#[test]
+fn p11_rows_are_written_as_their_golden_files_say() {
+    let turn: Vec<Event> = events().into_iter().skip(6).take(3).collect();
+    let engine: Vec<Event> = events().into_iter().skip(9).take(2).collect();
+    for (name, header, events) in
+        [("row_turn.hex", turn_header(), turn), ("row_engine.hex", engine_header(), engine)]
+    {
+        let draft = Draft::new(header.clone(), &events);
+        let now = draft.seal(AT_US);
+        let frozen = golden(name, &now);
+        assert_eq!(hex(&now), hex(&frozen), "{name}: what is written has changed");
+        let row = Row::decode(frozen).expect("it is read");
+        assert_eq!(row.header.at_us, AT_US, "the store stamps the row");
+        assert_eq!(row.header.kind(), header.kind());
+        assert_eq!((row.header.append_id, row.events), (header.append_id, events));
+    }
+}
+
+#[test]
+fn p11_an_empty_row_is_read() {
+    let row = Row::decode(Draft::new(engine_header(), &[]).seal(AT_US)).expect("it is read");
+    assert_eq!((row.header.seq, row.events), (300, Vec::new()));
+}
+
+#[test]
+fn p11_fields_of_a_newer_engine_are_skipped() {
+    let event =
+        Event::from(StepSucceeded { ord: 7, attempt: 1, output: payload("1"), finished_us: 5 });
+    let known = encoded(&event);
+    // Field 1000, three bytes long, at the end of the body: one byte of length grows by six.
+    let mut newer = known.clone();
+    newer.extend([0xc2, 0x3e, 0x03, 0x61, 0x62, 0x63]);
+    newer[3] += 6;
+    assert_eq!(decoded(newer), Ok(event));
+}
+
+#[test]
+fn p11_an_unknown_kind_or_version_is_left_to_a_newer_engine() {
+    let too_new = |bytes: &[u8]| {
+        let mut row = Draft::new(engine_header(), &[]);
+        row.events = Bytes::copy_from_slice(bytes);
+        let error = Row::decode(row.seal(AT_US)).expect_err("it is not read");
+        assert!(error.is_too_new(), "{error:?}");
+        assert!(error.to_string().contains("newer Backstitch"), "{error}");
+        error
+    };
+    let kind = too_new(&[0xff, 0xfe, 1, 2, 8, 7]);
+    assert_eq!(kind, RowError::Event(EventError::TooNew { kind: 0xfffe, version: 1 }));
+    let version = too_new(&[0, 18, 99, 2, 8, 7]);
+    assert_eq!(version, RowError::Event(EventError::TooNew { kind: 18, version: 99 }));
+}
+
+#[test]
+fn p11_an_unknown_format_is_left_to_a_newer_engine() {
+    let mut row = Draft::new(engine_header(), &events()).seal(AT_US);
+    row[0] = 2;
+    let length = row.len();
+    let crc = crc32c::crc32c(&row[..length - 4]);
+    row[length - 4..].copy_from_slice(&crc.to_be_bytes());
+    let error = Row::decode(row).expect_err("it is not read");
+    assert_eq!(error, RowError::TooNew { format: 2 });
+    assert!(error.is_too_new());
+}

@@ -1,0 +1,115 @@
+//! Inbox rows.
+
+use backstitch_core::inbox::{InboxKind, InboxRow};
+
+use super::Subject;
+use super::bench::{Bench, assert_appended, assert_refused, new_put};
+use crate::{Answer, Refusal, RunNo};
+
+#[track_caller]
+fn assert_accepted(answer: Answer) -> (u64, i64) {
+    match answer {
+        Answer::Accepted { number, accepted_at_us, first: true } => (number, accepted_at_us),
+        other => panic!("not accepted for the first time: {other:?}"),
+    }
+}
+
+/// Order of acceptance is order of reading.
+pub async fn requests_are_numbered_per_run_in_order(subject: impl Subject) {
+    let bench = Bench::new(subject);
+    let (run, other) = (bench.start(1).await, bench.start(2).await);
+    let kinds = [InboxKind::Pause, InboxKind::Resume, InboxKind::Cancel];
+    let mut expected = Vec::new();
+    for (number, kind) in (1..).zip(kinds) {
+        let put = new_put(run, kind, &format!("request-{number}"));
+        let (given, accepted_at_us) = assert_accepted(bench.commit(put.clone()).await);
+        assert_eq!(given, number);
+        let (request_id, payload) = (put.request_id, put.payload);
+        expected.push(InboxRow { number, kind, request_id, payload, accepted_at_us });
+        bench.put(other, kind, &format!("other-{number}")).await;
+    }
+    assert_eq!(bench.store.inbox(run, 0, 10).await.unwrap(), expected);
+    assert_eq!(bench.store.inbox(run, 0, 2).await.unwrap(), expected[..2]);
+    assert_eq!(bench.store.inbox(run, 2, 10).await.unwrap(), expected[2..]);
+    assert!(bench.store.inbox(run, 3, 10).await.unwrap().is_empty());
+    let bench = bench.reopen().await;
+    assert_eq!(bench.store.inbox(run, 0, 10).await.unwrap(), expected);
+    assert_eq!(assert_accepted(bench.put(run, InboxKind::Pause, "again").await).0, 4);
+}
+
+/// The same request, sent twice, is one.
+pub async fn p8_a_repeated_request_gets_its_first_answer(subject: impl Subject) {
+    let bench = Bench::new(subject);
+    let (run, other) = (bench.start(1).await, bench.start(2).await);
+    let put = new_put(run, InboxKind::Cancel, "request");
+    // In one batch, and later.
+    let (first, again) =
+        (bench.store.commit(put.clone().into()), bench.store.commit(put.clone().into()));
+    let (number, accepted_at_us) = assert_accepted(first.await.unwrap());
+    let repeated = Answer::Accepted { number, accepted_at_us, first: false };
+    assert_eq!(again.await.unwrap(), repeated);
+    bench.set_clock(9_000_000);
+    bench.put(run, InboxKind::Pause, "another").await;
+    assert_eq!(bench.commit(put.clone()).await, repeated);
+    let bench = bench.reopen().await;
+    assert_eq!(bench.commit(put).await, repeated);
+    assert_eq!(bench.store.inbox(run, 0, 10).await.unwrap().len(), 2);
+    // Request ids are unique within a run only.
+    assert_accepted(bench.put(other, InboxKind::Cancel, "request").await);
+}
+
+/// A request id cannot mean two things.
+pub async fn p8_a_request_id_with_another_content_is_refused(subject: impl Subject) {
+    let bench = Bench::new(subject);
+    let run = bench.start(1).await;
+    let put = new_put(run, InboxKind::Cancel, "request");
+    assert_accepted(bench.commit(put.clone()).await);
+    let mut other_digest = put.clone();
+    other_digest.digest = [4; 32];
+    assert_refused(bench.commit(other_digest).await, Refusal::OtherRequest);
+    let mut other_kind = put;
+    other_kind.kind = InboxKind::Terminate;
+    assert_refused(bench.commit(other_kind).await, Refusal::OtherRequest);
+    assert_eq!(bench.store.inbox(run, 0, 10).await.unwrap().len(), 1);
+}
+
+/// Whoever asked before the end gets the same answer after it.
+pub async fn p8_a_repeated_request_gets_its_first_answer_after_the_run_closed(
+    subject: impl Subject,
+) {
+    let bench = Bench::new(subject);
+    let run = bench.start(1).await;
+    let put = new_put(run, InboxKind::Cancel, "request");
+    let (number, accepted_at_us) = assert_accepted(bench.commit(put.clone()).await);
+    assert_appended(bench.commit(bench.new_closing(run, 2)).await);
+    let repeated = Answer::Accepted { number, accepted_at_us, first: false };
+    assert_eq!(bench.commit(put).await, repeated);
+}
+
+/// A clock that is set back does not reorder what was accepted.
+pub async fn p8_accepted_at_never_runs_backwards(subject: impl Subject) {
+    let bench = Bench::new(subject);
+    let run = bench.start(1).await;
+    bench.set_clock(50_000_000);
+    let (_, before_us) = assert_accepted(bench.put(run, InboxKind::Pause, "1").await);
+    assert!(before_us >= 50_000_000);
+    bench.set_clock(10_000_000);
+    let (_, after_us) = assert_accepted(bench.put(run, InboxKind::Resume, "2").await);
+    assert!(after_us >= before_us);
+    // The store's other stamps do not run backwards either.
+    let appended_us = assert_appended(bench.commit(bench.new_append(run, 2)).await);
+    assert!(appended_us >= after_us);
+    let bench = bench.reopen().await;
+    bench.set_clock(20_000_000);
+    let (_, later_us) = assert_accepted(bench.put(run, InboxKind::Pause, "3").await);
+    assert!(later_us >= after_us, "not even after a restart");
+}
+
+/// Nobody would ever read it.
+pub async fn a_request_to_an_unknown_run_is_refused(subject: impl Subject) {
+    let bench = Bench::new(subject);
+    bench.start(1).await;
+    for run in [RunNo(-1), RunNo(0), RunNo(99), RunNo(i64::MAX)] {
+        assert_refused(bench.put(run, InboxKind::Kill, "kill").await, Refusal::UnknownRun);
+    }
+}

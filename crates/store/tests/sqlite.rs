@@ -1,0 +1,26 @@
+//! The SQLite store passes the suite.
+
+mod fixture;
+
+use std::fs::File;
+use std::sync::Arc;
+
+use backstitch_store::conformance::Subject;
+use backstitch_store::sqlite::{SqliteOptions, SqliteStore};
+use backstitch_store::{NowUs, Store};
+use fixture::Folder;
+
+struct Sqlite(Folder);
+
+impl Subject for Sqlite {
+    fn open(&self, now: NowUs) -> Arc<dyn Store> {
+        // A store that was dropped gives its lock up when it has written everything.
+        if let Ok(lock) = File::open(self.0.path().join("store.db.lock")) {
+            lock.lock().expect("can be locked");
+        }
+        let options = SqliteOptions { now, ..SqliteOptions::default() };
+        Arc::new(SqliteStore::open(self.0.db(), options).expect("opens"))
+    }
+}
+
+backstitch_store::conformance_tests!(Sqlite(Folder::new()));
