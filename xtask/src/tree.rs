@@ -8,7 +8,7 @@ use crate::repo::{Finding, Repo};
 
 const PACKAGE: &str = "backstitch";
 
-/// Crates of other people in the tree of an embedding program. Each one is build time and trust
+/// Crates that an embedding program compiles, ours and those of build scripts included. Each one is build time and trust
 /// that we ask of every user, so a new one has to be worth an old one.
 const TREE_CRATES_MAX: usize = 60;
 
@@ -18,7 +18,7 @@ pub fn within_budget(repo: &Repo) -> Vec<Finding> {
         return Vec::new();
     };
     match tree(root) {
-        Ok(tree) => finding(&tree, &packages(repo)).into_iter().collect(),
+        Ok(tree) => finding(&tree).into_iter().collect(),
         Err(problem) => Vec::from([Finding::new(
             "Cargo.toml",
             0,
@@ -42,31 +42,25 @@ fn tree(root: &Path) -> Result<String, String> {
     }
 }
 
-fn packages(repo: &Repo) -> Vec<String> {
-    repo.members().into_iter().map(|member| member.package).collect()
-}
-
-fn finding(tree: &str, ours: &[String]) -> Option<Finding> {
-    let crates = crates_of_others(tree, ours);
+fn finding(tree: &str) -> Option<Finding> {
+    let crates = distinct_crates(tree);
     (crates.len() > TREE_CRATES_MAX).then(|| {
-        let rule = format!(
-            "`{PACKAGE}` brings {} crates of other people, more than {TREE_CRATES_MAX}",
-            crates.len()
+        let rule =
+            format!("`{PACKAGE}` compiles {} crates, more than {TREE_CRATES_MAX}", crates.len());
+        let way_out = format!(
+            "do without one (`cargo tree -p {PACKAGE} -e normal,build` shows who brings what)"
         );
-        let way_out =
-            format!("do without one (`cargo tree -p {PACKAGE} -e normal` shows who brings what)");
         Finding::new("crates/backstitch/Cargo.toml", 0, rule, way_out)
     })
 }
 
 /// Each crate once per version: two versions are compiled twice.
-fn crates_of_others<'t>(tree: &'t str, ours: &[String]) -> BTreeSet<(&'t str, &'t str)> {
-    let name_and_version = |line: &'t str| {
-        let mut words = line.split_whitespace();
+fn distinct_crates(tree: &str) -> BTreeSet<(&str, &str)> {
+    let name_and_version = |line| {
+        let mut words = str::split_whitespace(line);
         Some((words.next()?, words.next()?))
     };
-    let crates = tree.lines().filter_map(name_and_version);
-    crates.filter(|(name, _)| !ours.iter().any(|package| package == name)).collect()
+    tree.lines().filter_map(name_and_version).collect()
 }
 
 #[cfg(test)]
@@ -74,17 +68,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn crates_are_counted_once_per_version_and_ours_not_at_all() {
+    fn crates_are_counted_once_per_version() {
         let tree =
             "backstitch v0.1.0 (/x)\nsyn v2.0.1\nsyn v3.0.1 (proc-macro)\nsyn v2.0.1 (*)\n\n";
-        assert_eq!(crates_of_others(tree, &["backstitch".to_owned()]).len(), 2);
+        assert_eq!(distinct_crates(tree).len(), 3);
     }
 
     #[test]
     fn one_crate_too_many_is_found() {
         let tree = |count: usize| (0..count).map(|n| format!("c{n} v1.0.0\n")).collect::<String>();
-        assert!(finding(&tree(TREE_CRATES_MAX), &[]).is_none());
-        let finding = finding(&tree(TREE_CRATES_MAX + 1), &[]).expect("that is too many");
+        assert!(finding(&tree(TREE_CRATES_MAX)).is_none());
+        let finding = finding(&tree(TREE_CRATES_MAX + 1)).expect("that is too many");
         assert!(finding.rule.contains("61 crates"));
     }
 }

@@ -47,6 +47,8 @@ impl Retry {
             Retry { policy: backstitch_core::retry::Retry::step_default(), defect: None };
         retry.policy.backoff = backoff as i32;
         retry.policy.initial_us = retry.us("delay", initial);
+        // A first delay beyond the default cap is meant as it stands.
+        retry.policy.cap_us = retry.policy.cap_us.max(retry.policy.initial_us);
         retry
     }
 
@@ -70,7 +72,8 @@ impl Retry {
         self
     }
 
-    /// No delay is longer. (A delay that the other side asked for is not capped.)
+    /// No delay is longer (default: 5 min, or the first delay if that is longer). A delay that the
+    /// other side asked for is not capped.
     pub fn cap(mut self, cap: impl IntoDuration) -> Retry {
         self.policy.cap_us = self.us("cap", cap);
         self

@@ -205,9 +205,12 @@ impl Failure {
         self.origin() != Origin::Interrupted
     }
 
-    /// Cuts what is too large and marks the cut, so that a failure can always be recorded.
+    /// Cuts what is too large and marks the cut, so that a failure can always be recorded. What was
+    /// cut before is left as it is.
     pub fn bounded(mut self) -> Failure {
-        cut(&mut self.message, FAILURE_MESSAGE_BYTES_MAX);
+        let left_out = self.leave_out_large_details();
+        cut(&mut self.message, FAILURE_MESSAGE_BYTES_MAX - left_out.len());
+        self.message.push_str(&left_out);
         cut(&mut self.type_name, 256);
         cut(&mut self.code, 256);
         self.causes.truncate(FAILURE_CAUSES_MAX);
@@ -215,16 +218,19 @@ impl Failure {
             cut(&mut cause.message, FAILURE_MESSAGE_BYTES_MAX / 8);
             cut(&mut cause.type_name, 256);
         }
-        if let Some(details) = &self.details {
-            let bytes = details.data.len();
-            if bytes > FAILURE_DETAILS_BYTES_MAX {
-                self.details = None;
-                self.message.push_str(&format!(
-                    " [details of {bytes} bytes left out; at most {FAILURE_DETAILS_BYTES_MAX} are kept]"
-                ));
-            }
-        }
         self
+    }
+
+    /// Gives the mark to put behind the message; empty when there is nothing to leave out.
+    fn leave_out_large_details(&mut self) -> String {
+        let bytes = self.details.as_ref().map_or(0, |details| details.data.len());
+        if bytes <= FAILURE_DETAILS_BYTES_MAX {
+            return String::new();
+        }
+        self.details = None;
+        format!(
+            " [details of {bytes} bytes left out; at most {FAILURE_DETAILS_BYTES_MAX} are kept]"
+        )
     }
 }
 

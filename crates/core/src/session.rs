@@ -18,11 +18,12 @@ mod ends;
 mod group;
 mod row;
 mod script;
+mod unwanted;
 mod verbs;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use crate::event::Event;
+use crate::event::{EndsIn, Event};
 use crate::failure::Failure;
 use crate::id::{Key, Ordinal};
 use crate::inbox::InboxRow;
@@ -57,6 +58,11 @@ pub enum Command {
         attempt: u32,
         /// Drop the handler's future after this long, in microseconds.
         timeout_us: u64,
+    },
+    /// A body that has begun may come to its end; one that has not never begins.
+    SettleStep {
+        /// The step.
+        ord: Ordinal,
     },
     /// Give the body its token and drop it at its next await.
     CancelStep {
@@ -135,12 +141,14 @@ pub struct Session {
     inbox: VecDeque<InboxRow>,
     step_ends: VecDeque<StepEnd>,
     undo_ends: VecDeque<StepEnd>,
-    /// Bodies that were told to stop, and until when they may take to yield.
+    /// Attempts that nobody wants any more, and until when their bodies may take to yield.
     stopping: BTreeMap<Ordinal, i64>,
+    /// How a run that owes nothing ends, once its inbox is copied.
+    closes_in: Option<EndsIn>,
     /// The code returned this, and waits for steps that it dropped.
     returned: Option<Payload>,
-    /// The code came to its end in the last recorded group, and the journal does not say so yet.
-    ended_in_replay: Option<Result<Payload, Failure>>,
+    /// The code returned this in the last recorded group, and the journal does not say so yet.
+    returned_in_replay: Option<Payload>,
     /// To be written into the next row.
     pending_blocks: VecDeque<Event>,
     /// The owner is being stopped: nothing new begins.
@@ -199,8 +207,9 @@ impl Session {
             step_ends: VecDeque::new(),
             undo_ends: VecDeque::new(),
             stopping: BTreeMap::new(),
+            closes_in: None,
             returned: None,
-            ended_in_replay: None,
+            returned_in_replay: None,
             pending_blocks: VecDeque::new(),
             closing_down: Stopping::No,
             status_written: status,
@@ -271,15 +280,15 @@ impl Session {
             let attempt = self.run.step(ord).map_or(0, |step| step.undo.attempts);
             self.undo_ends.push_back(StepEnd { ord, attempt, end: lost(), finished_us: now_us });
         }
-        // Bodies that were told to stop before the session was rebuilt are told again.
+        // Bodies that were given up before the session was rebuilt are waited for once more.
         let forward = matches!(self.run.phase, Phase::Forward);
-        let unwanted = |ord: &Ordinal| {
+        let given_up = |ord: &Ordinal| {
             let step = self.run.step(*ord).expect("what is in flight is a step");
-            runs_step(*ord) && !step.may_settle() && (step.dropped || !forward)
+            runs_step(*ord) && (step.dropped || !forward)
         };
-        let unwanted: Vec<Ordinal> = self.run.in_flight.iter().copied().filter(unwanted).collect();
-        for ord in unwanted {
-            self.stopping.insert(ord, now_us.saturating_add(crate::limits::YIELD_GRACE_US));
+        let given_up: Vec<Ordinal> = self.run.in_flight.iter().copied().filter(given_up).collect();
+        for ord in given_up {
+            self.stopping.insert(ord, self.yields_until_us(ord, self.unwanted(ord), now_us));
         }
     }
 

@@ -112,6 +112,9 @@ impl Step {
             | StepPhase::Failed
             | StepPhase::Abandoned(_) => return Err(format!("the step is {:?}", self.phase)),
         }
+        if self.dropped {
+            return Err("the code has dropped the step".into());
+        }
         if event.attempt != self.attempts + 1 {
             return Err(format!("attempt {} follows attempt {}", event.attempt, self.attempts));
         }
@@ -164,6 +167,15 @@ impl Step {
         Ok(())
     }
 
+    /// The code has let go of it, before it took an outcome.
+    pub(crate) fn dropped(&mut self) -> Result<(), String> {
+        if self.dropped {
+            return Err("the step was dropped before".into());
+        }
+        self.dropped = true;
+        Ok(())
+    }
+
     pub(crate) fn abandoned(&mut self, event: &StepAbandoned) -> Result<(), String> {
         if self.phase != StepPhase::Running {
             return Err(format!("the step is {:?}, not running", self.phase));
@@ -175,7 +187,7 @@ impl Step {
 
     /// An operator wants a blocked step tried again: a new budget, due at once.
     pub(crate) fn retry_requested(&mut self, at_us: i64) -> Result<(), String> {
-        if self.phase != StepPhase::Blocked {
+        if self.phase != StepPhase::Blocked || self.dropped {
             return Err(format!("the step is {:?}, not blocked", self.phase));
         }
         self.phase = StepPhase::Waiting { retry_at_us: at_us };

@@ -23,12 +23,16 @@ pub(crate) struct AttemptOptions {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Runs one attempt to its end. Its future has been dropped when this returns.
+/// Runs one attempt to its end, unless it is no longer wanted before it begins. Its future has been
+/// dropped when this returns.
 pub(crate) async fn run<T>(
     options: AttemptOptions,
     make: impl FnOnce() -> BoxFuture<Result<T, Failure>>,
     output: impl FnOnce(T) -> AttemptEnd,
 ) -> AttemptEnd {
+    if !options.cancel.begin() {
+        return AttemptEnd::Dropped;
+    }
     let name = match options.what {
         Inside::Undo => "the undo",
         Inside::Body | Inside::Neither => "the body",

@@ -293,6 +293,7 @@ impl Desk {
         let mut guard = self.lock();
         let inner = &mut *guard;
         let slot = &mut inner.slots[ticket.0];
+        let kind = slot.key.kind();
         let state = std::mem::replace(&mut slot.state, SlotState::Free);
         let (ord, waker) = (slot.ord.take(), slot.waker.take());
         match &state {
@@ -303,7 +304,7 @@ impl Desk {
             inner.by_ord.remove(&ord);
             inner.open -= usize::from(matches!(state, SlotState::Open));
             // That the engine drops the code means nothing to its steps.
-            if POLLING.get() == self.identity() && matches!(state, SlotState::Open) {
+            if POLLING.get() == self.identity() && is_unread(kind, &state) {
                 inner.dropped.push(ord);
             }
         }
@@ -369,8 +370,11 @@ impl Desk {
     /// Everything that is still open, for a function that came to its end.
     pub(crate) fn open_ordinals(&self) -> Vec<Ordinal> {
         let inner = self.lock();
-        let open = inner.by_ord.iter();
-        let open = open.filter(|(_, index)| matches!(inner.slots[**index].state, SlotState::Open));
+        let unread = |index: usize| {
+            let slot = &inner.slots[index];
+            is_unread(slot.key.kind(), &slot.state)
+        };
+        let open = inner.by_ord.iter().filter(|(_, index)| unread(**index));
         let mut open: Vec<Ordinal> = open.map(|(ord, _)| *ord).collect();
         open.sort_unstable();
         open
@@ -407,6 +411,17 @@ impl Desk {
         let polled = poll();
         POLLING.set(before);
         polled
+    }
+}
+
+/// Whether something that the code asked for is dropped when the code lets go of it: it never took
+/// the outcome. A step whose outcome was shown to a future that nobody polled is dropped as well,
+/// since nobody knows of its effect (R13); a sleep that is over is only over.
+fn is_unread(kind: KeyKind, state: &SlotState) -> bool {
+    match (state, kind) {
+        (SlotState::Open, _) | (SlotState::Visible(_), KeyKind::Step) => true,
+        (SlotState::Visible(_), KeyKind::Timer | KeyKind::Wait) => false,
+        (SlotState::Free | SlotState::Built | SlotState::Asked(_), _) => false,
     }
 }
 

@@ -8,8 +8,10 @@ mod play;
 mod work;
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Poll;
 
 use backstitch_core::failure::{self, Class, Failure};
 use backstitch_core::id::Ordinal;
@@ -17,7 +19,6 @@ use backstitch_core::row::Row;
 use backstitch_core::session::{AttemptEnd, Session};
 use backstitch_core::status::Status;
 use backstitch_store::{RunInfo, RunNo};
-use futures_util::FutureExt;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
 use crate::code::RunningCode;
@@ -75,6 +76,15 @@ enum Written {
     Nothing,
     /// The run is no longer ours, or the engine is being stopped.
     Lost,
+}
+
+/// In which state a driver leaves its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// Durably closed.
+    Closed,
+    /// For the next owner.
+    Open,
 }
 
 /// The two ends of a run's mailbox and of what its waiters see.
@@ -146,20 +156,29 @@ impl Driver {
     /// Drives the run until it is closed, the engine stops, or the ownership is lost.
     pub async fn drive(mut self) {
         let (shared, run) = (self.shared.clone(), self.run);
-        let driven = AssertUnwindSafe(self.drive_inner()).catch_unwind().await;
-        if let Err(panic) = driven {
+        let driven = {
+            let mut driving = std::pin::pin!(self.drive_inner());
+            poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| driving.as_mut().poll(cx))) {
+                Ok(polled) => polled.map(Ok),
+                Err(panic) => Poll::Ready(Err(panic)),
+            })
+            .await
+        };
+        let left = driven.unwrap_or_else(|panic| {
             // Our bug: the row was never offered, the journal is whole. Others go on.
             let why = crate::code::panicked("the driver", panic).to_string();
             tracing::error!(id = %self.execution.id, run_id = %self.execution.run_id, why, "run left alone");
             shared.leave_alone(run, Error::new(ErrorKind::Unreadable, why));
-        }
+            Left::Open
+        });
         for token in self.steps_running.values().chain(self.undos_running.values()) {
             token.cancel();
         }
         if let Some(at_us) = self.alarm_at_us {
             shared.alarm.clear(at_us, run);
         }
-        if self.session.is_closed() {
+        // What the session says is not enough: its last row may never have become durable (P1).
+        if left == Left::Closed {
             let ended = Arc::new(self.session.into_run());
             tracing::info!(
                 id = %self.execution.id, run_id = %self.execution.run_id,
@@ -172,20 +191,24 @@ impl Driver {
         shared.tell_successors(run);
     }
 
-    async fn drive_inner(&mut self) {
+    async fn drive_inner(&mut self) -> Left {
         self.begin().await;
+        self.tell_waiters();
         loop {
             while let Ok(mail) = self.mail.try_recv() {
                 self.handle(mail).await;
             }
             match self.write_row().await {
-                Written::Row if self.session.is_closed() => return,
+                Written::Row if self.session.is_closed() => return Left::Closed,
                 Written::Row => continue,
-                Written::Lost => return,
+                Written::Lost => return Left::Open,
+                Written::Nothing if self.session.is_closed() => return Left::Closed,
+                Written::Nothing if self.has_stopped() => return Left::Open,
                 Written::Nothing => {}
             }
-            if self.session.is_closed() || self.has_stopped() {
-                return;
+            if self.nothing_runs() {
+                // Held, or waiting for something: it cannot bring the process down.
+                self.suspect = None;
             }
             self.set_alarm();
             let mail = self.mail.recv().await.expect("the driver itself holds a sender");
@@ -196,11 +219,12 @@ impl Driver {
     fn has_stopped(&self) -> bool {
         match self.stopping {
             Stopping::No => false,
-            Stopping::Until(at_us) => {
-                let nothing_runs = self.steps_running.is_empty() && self.undos_running.is_empty();
-                nothing_runs || self.shared.clock.now_us() >= at_us
-            }
+            Stopping::Until(at_us) => self.nothing_runs() || self.shared.clock.now_us() >= at_us,
         }
+    }
+
+    fn nothing_runs(&self) -> bool {
+        self.steps_running.is_empty() && self.undos_running.is_empty()
     }
 
     fn set_alarm(&mut self) {
@@ -319,7 +343,7 @@ impl Driver {
 }
 
 /// Inbox rows read at a time.
-const INBOX_PAGE: usize = 256;
+pub(crate) const INBOX_PAGE: usize = 256;
 
 /// Folds a journal for the owner.
 fn load(shared: &Shared, info: &RunInfo, rows: &[Row]) -> Result<Session, Error> {

@@ -4,16 +4,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use backstitch_core::inbox::{InboxKind, Verb};
+use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
 use backstitch_core::row::Row;
 use backstitch_core::run::{Phase, Run};
 use backstitch_core::session::refusal;
 use backstitch_store::{
     Answer, AttentionRow, Change, InboxPut, Refusal, RunInfo, RunNo, Store, StoreError,
 };
+use bytes::Bytes;
 use tokio::sync::{Semaphore, watch};
 
 use crate::clock::Clock;
+use crate::driver::INBOX_PAGE;
 use crate::error::{Error, ErrorKind};
 use crate::live::{Alarm, LiveRuns, Mail};
 use crate::program::Program;
@@ -248,12 +250,7 @@ impl Engine {
         if status.is_closed() || status == backstitch_core::status::Status::Stuck {
             return Ok(view.run);
         }
-        if let Some(why) = self.left_alone(run) {
-            return Err(why);
-        }
-        let message = "the engine was stopped before the execution was over; it goes on when the \
-                       store is opened again";
-        Err(Error::new(ErrorKind::Stopped, message))
+        Err(self.left_alone(run).unwrap_or_else(stopped))
     }
 
     /// Waits until the run is closed, however often it gets stuck before.
@@ -270,7 +267,11 @@ impl Engine {
                 return Ok(seen.clone().expect("waited for"));
             }
         }
-        self.settled(run).await
+        let settled = self.settled(run).await?;
+        match settled.status(true).is_closed() {
+            true => Ok(settled),
+            false => Err(self.left_alone(run).unwrap_or_else(stopped)),
+        }
     }
 
     /// Puts a verb into the inbox of a run; the answer comes when it is durable.
@@ -286,7 +287,11 @@ impl Engine {
         request_id: &str,
     ) -> Result<Sent, Error> {
         let view = self.view(run).await?;
+        let payload = verb.to_bytes();
         if let Some(why) = refusal(&view.run, kind, &verb) {
+            if let Some(number) = self.accepted_before(run, kind, &payload, request_id).await? {
+                return Ok(Sent { number, changed: true });
+            }
             let message = format!(
                 "{} of execution {:?} is refused: {why} (its status is {})",
                 kind.name(),
@@ -295,7 +300,6 @@ impl Engine {
             );
             return Err(Error::new(ErrorKind::Refused, message));
         }
-        let payload = verb.to_bytes();
         let digest = backstitch_core::payload::Payload::json(payload.clone()).digest();
         let put = InboxPut { run, kind, request_id: request_id.to_owned(), payload, digest };
         match self.put(put).await? {
@@ -321,6 +325,29 @@ impl Engine {
                 Err(Error::new(ErrorKind::Invalid, message))
             }
             answer => Err(Error::new(ErrorKind::NotFound, format!("{run:?}: {answer:?}"))),
+        }
+    }
+
+    /// The number under which the same request was accepted before: it gets its first answer again,
+    /// though by now the verb would be refused.
+    async fn accepted_before(
+        &self,
+        run: RunNo,
+        kind: InboxKind,
+        payload: &Bytes,
+        request_id: &str,
+    ) -> Result<Option<u64>, Error> {
+        let mut number = 0;
+        loop {
+            let rows = self.shared.store.inbox(run, number, INBOX_PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(None) };
+            number = last.number;
+            let same = |row: &&InboxRow| {
+                row.request_id == request_id && row.kind == kind && row.payload == *payload
+            };
+            if let Some(row) = rows.iter().find(same) {
+                return Ok(Some(row.number));
+            }
         }
     }
 
@@ -355,7 +382,7 @@ impl Engine {
         Ok(items)
     }
 
-    fn left_alone(&self, run: RunNo) -> Option<Error> {
+    pub(crate) fn left_alone(&self, run: RunNo) -> Option<Error> {
         self.shared.left_alone.lock().expect("no code runs under this lock").get(&run).cloned()
     }
 
@@ -381,4 +408,10 @@ impl Engine {
         }
         Ok(self.shared.store.close().await?)
     }
+}
+
+fn stopped() -> Error {
+    let message = "the engine was stopped before the execution was over; it goes on when the store \
+                   is opened again";
+    Error::new(ErrorKind::Stopped, message)
 }

@@ -58,15 +58,29 @@ pub struct CancelToken(Arc<TokenState>);
 
 #[derive(Debug, Default)]
 struct TokenState {
+    begun: AtomicBool,
     cancelled: AtomicBool,
     notify: Notify,
 }
 
 impl CancelToken {
-    /// Tells everybody who holds the token.
+    /// Tells everybody who holds the token. A body that has not begun never does.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::SeqCst);
         self.0.notify.notify_waiters();
+    }
+
+    /// Cancels a body that has not begun, and lets one go on that has.
+    pub(crate) fn withdraw(&self) {
+        // Whoever is first decides: the body, or this.
+        if !self.0.begun.swap(true, Ordering::SeqCst) {
+            self.cancel();
+        }
+    }
+
+    /// Whether the body may begin; asked once.
+    pub(crate) fn begin(&self) -> bool {
+        !self.0.begun.swap(true, Ordering::SeqCst) && !self.is_cancelled()
     }
 
     /// Whether the body is no longer wanted.

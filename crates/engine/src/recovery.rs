@@ -72,6 +72,11 @@ pub(crate) async fn run(shared: &Arc<Shared>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Drives one open run more.
+pub(crate) fn adopt(shared: &Arc<Shared>, info: RunInfo, seat: Seat) {
+    tokio::spawn(take_over(shared.clone(), info, seat, Arc::new(Barrier::new(1))));
+}
+
 async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: Arc<Barrier>) {
     let rows = loop {
         match read_journal(&shared, info.run).await {

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::driver::{Driver, Origin, take_seat};
 use crate::engine::{Engine, Shared};
 use crate::error::{Error, ErrorKind};
+use crate::recovery;
 
 /// What to do when the id is in use by an open run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -199,20 +200,23 @@ impl Engine {
         let shared = self.shared.clone();
         let begun = tokio::spawn(async move {
             let (new, first) = (start.execution.clone(), start.first.clone());
-            let answer = shared.store.commit(Change::Start(Box::new(start))).await;
-            match &answer {
-                Ok(Answer::Started { run, at_us }) => {
-                    shared.health.available();
-                    let update = ExecutionUpdate { status: Status::Pending, wake_at_us: None };
-                    let (run, created_at_us) = (*run, *at_us);
-                    let info = RunInfo { run, new, created_at_us, update, closed_at_us: None };
-                    dispatch(&shared, &info, &first, created_at_us);
+            let mut answer = shared.store.commit(Change::Start(Box::new(start))).await;
+            if let Err(error) = &answer
+                && error.kind() == StoreErrorKind::Unavailable
+            {
+                shared.health.unavailable(error);
+                // Nobody else would drive it if only the answer was lost.
+                let found = shared.store.newest(&new.namespace, &new.id).await.ok().flatten();
+                if let Some(info) = found.filter(|info| info.new.run_id == new.run_id) {
+                    answer = Ok(Answer::Started { run: info.run, at_us: info.created_at_us });
                 }
-                Ok(_) => {}
-                Err(error) if error.kind() == StoreErrorKind::Unavailable => {
-                    shared.health.unavailable(error);
-                }
-                Err(_) => {}
+            }
+            if let Ok(Answer::Started { run, at_us }) = &answer {
+                shared.health.available();
+                let update = ExecutionUpdate { status: Status::Pending, wake_at_us: None };
+                let (run, created_at_us) = (*run, *at_us);
+                let info = RunInfo { run, new, created_at_us, update, closed_at_us: None };
+                dispatch(&shared, &info, &first, created_at_us);
             }
             answer
         });
@@ -230,7 +234,13 @@ impl Engine {
             return Ok(Found::Over(found.run));
         }
         match request.conflict {
-            Conflict::UseExisting => self.same(request, &found).map(Found::Answer),
+            Conflict::UseExisting => {
+                let answer = self.same(request, &found)?;
+                if !closed {
+                    self.adopt(found);
+                }
+                Ok(Found::Answer(answer))
+            }
             Conflict::Terminate if !closed => {
                 self.terminate_for(request, &found).await?;
                 Ok(Found::BeginAfter(found.run, found.new.run_id))
@@ -244,6 +254,15 @@ impl Engine {
                 );
                 Err(Error::new(ErrorKind::IdInUse, message))
             }
+        }
+    }
+
+    /// Drives an open run that has no driver: one whose first start was answered by nobody.
+    fn adopt(&self, found: RunInfo) {
+        if self.left_alone(found.run).is_none()
+            && let Some(seat) = take_seat(&self.shared, found.run)
+        {
+            recovery::adopt(&self.shared, found, seat);
         }
     }
 

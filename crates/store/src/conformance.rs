@@ -121,3 +121,28 @@ macro_rules! conformance_tests {
         )*
     };
 }
+
+#[cfg(test)]
+mod tests {
+    /// A behaviour that the macro does not name would never run.
+    #[test]
+    fn the_macro_names_every_behaviour() {
+        let sources = [
+            include_str!("conformance/append.rs"),
+            include_str!("conformance/attention.rs"),
+            include_str!("conformance/inbox.rs"),
+            include_str!("conformance/life.rs"),
+            include_str!("conformance/read.rs"),
+            include_str!("conformance/start.rs"),
+        ];
+        let named: Vec<_> = include_str!("conformance.rs").lines().map(str::trim).collect();
+        let functions = sources.iter().flat_map(|source| source.split("\npub async fn ").skip(1));
+        let mut count = 0;
+        for function in functions {
+            let name = function.split('(').next().expect("has one part at least");
+            assert!(named.contains(&name), "{name} is not in conformance_tests!");
+            count += 1;
+        }
+        assert!(count > 30);
+    }
+}

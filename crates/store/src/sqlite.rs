@@ -121,7 +121,7 @@ impl SqliteStore {
         let threads = ReaderThreads::start(&path)?;
         let readers = threads.readers();
         let committer = Committer::new(path.clone(), options, owned);
-        let writer = Writer { committer, readers: threads, path: path.clone(), lock };
+        let writer = Writer::new(committer, threads, path.clone(), lock);
         let (jobs, offered) = channel();
         let thread = thread::Builder::new().name("backstitch-write".into());
         let run = move || {

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use backstitch_core::id::RunId;
 use backstitch_core::row::{Draft, Header};
 use backstitch_store::conformance::Subject;
 use backstitch_store::memory::MemoryStore;
 use backstitch_store::{
     Answer, Append, CommittedRow, NewExecution, NowUs, Refusal, RunNo, Start, Store,
 };
-use backstitch_core::id::RunId;
 
 #[derive(Default)]
 struct Memory(Mutex<Option<MemoryStore>>);
@@ -81,7 +81,7 @@ async fn the_hook_sees_each_row_before_the_answer() {
     let run = started(&store).await;
     store.commit(new_append(run, 2, 1).into()).await.unwrap();
     store.commit(new_append(run, 2, 1).into()).await.unwrap();
-    let seen = seen.lock().unwrap();
-    let rows: Vec<_> = seen.iter().map(|row| row.row.clone()).collect();
-    assert_eq!(rows, store.journal(run, 0, 10).await.unwrap(), "a repetition is not seen again");
+    let rows = store.journal(run, 0, 10).await.unwrap();
+    let seen: Vec<_> = seen.lock().unwrap().iter().map(|row| row.row.clone()).collect();
+    assert_eq!(seen, rows, "a repetition is not seen again");
 }

@@ -3,12 +3,10 @@
 mod fixture;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use backstitch_store::sqlite::{SqliteOptions, SqliteStore};
 use backstitch_store::{ErrorKind, Store};
 use fixture::{Folder, open, open_error};
 use rusqlite::Connection;
@@ -133,36 +131,6 @@ async fn a_second_handle_in_this_process_is_refused() {
     open_error(&folder.db(), ErrorKind::InUse, &[&named, "this process itself"]);
     store.close().await.unwrap();
     open(&folder.db()).close().await.unwrap();
-}
-
-/// Plays both sides: run by itself it starts a second process of itself, which opens the store.
-#[test]
-fn p4_a_second_process_is_told_who_owns_the_store_until_the_owner_dies() {
-    const PATH: &str = "BACKSTITCH_TEST_OWNED_PATH";
-    if let Ok(path) = std::env::var(PATH) {
-        let _store = open(Path::new(&path));
-        println!("\nopened");
-        // Until the parent kills us, or dies and closes the pipe.
-        let _ = std::io::stdin().read_line(&mut String::new());
-        return;
-    }
-    let folder = Folder::new();
-    let name = "p4_a_second_process_is_told_who_owns_the_store_until_the_owner_dies";
-    let mut owner = Command::new(std::env::current_exe().unwrap())
-        .args([name, "--exact", "--nocapture"])
-        .env(PATH, folder.db())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(owner.stdout.take().unwrap()).lines();
-    assert!(said.any(|line| line.unwrap() == "opened"), "the owner could not open the store");
-    let pid = format!("process {}", owner.id());
-    open_error(&folder.db(), ErrorKind::InUse, &[&folder.db().display().to_string(), &pid]);
-    owner.kill().unwrap();
-    owner.wait().unwrap();
-    let store = SqliteStore::open(folder.db(), SqliteOptions::default()).expect("is free again");
-    assert_eq!(store.fence(), 2);
 }
 
 #[test]

@@ -36,31 +36,31 @@ impl Run {
                 self.in_flight.insert(e.ord);
                 Ok(())
             }),
-            Event::StepSucceeded(e) => {
-                self.step_mut(e.ord).and_then(|step| step.succeeded(e)).map(|()| {
-                    self.lost_streak = 0;
-                    self.recorded(e.ord);
-                })
-            }
-            Event::StepAttemptFailed(e) => {
+            Event::StepSucceeded(e) => self.open().and_then(|()| {
+                self.step_mut(e.ord)?.succeeded(e)?;
+                self.lost_streak = 0;
+                self.recorded(e.ord);
+                Ok(())
+            }),
+            Event::StepAttemptFailed(e) => self.open().and_then(|()| {
+                self.step_mut(e.ord)?.attempt_failed(e)?;
                 let lost = e.failure.origin() == Origin::Lost;
-                self.step_mut(e.ord).and_then(|step| step.attempt_failed(e)).map(|()| {
-                    self.lost_streak = if lost { self.lost_streak.saturating_add(1) } else { 0 };
-                    self.in_flight.remove(&e.ord);
-                    if let Some(at_us) = e.retry_at_us {
-                        self.due.insert((at_us, e.ord));
-                    }
-                })
-            }
-            Event::StepFailed(e) => {
-                self.step_mut(e.ord).and_then(|step| step.failed(e)).map(|()| {
-                    self.leave_due(e.ord);
-                    self.recorded(e.ord);
-                })
-            }
+                self.lost_streak = if lost { self.lost_streak.saturating_add(1) } else { 0 };
+                self.in_flight.remove(&e.ord);
+                if let Some(at_us) = e.retry_at_us {
+                    self.due.insert((at_us, e.ord));
+                }
+                Ok(())
+            }),
+            Event::StepFailed(e) => self.open().and_then(|()| {
+                self.step_mut(e.ord)?.failed(e)?;
+                self.leave_due(e.ord);
+                self.recorded(e.ord);
+                Ok(())
+            }),
             Event::StepCancelRequested(e) => self.forward().and_then(|()| {
                 self.leave_due(e.ord);
-                self.step_mut(e.ord)?.dropped = true;
+                self.step_mut(e.ord)?.dropped()?;
                 self.unshown.retain(|unshown| *unshown != e.ord);
                 self.unblock_step(e.ord);
                 Ok(())
@@ -110,7 +110,7 @@ impl Run {
                     Ok(())
                 }
             }
-            Event::VerbRefused(e) => self.copied(e.inbox),
+            Event::VerbRefused(e) => self.open().and_then(|()| self.copied(e.inbox)),
 
             Event::RollbackStarted(e) => self.rollback_started(e),
             Event::UndoStarted(e) => self.undo_started(e),
@@ -245,6 +245,7 @@ impl Run {
     }
 
     fn step_abandoned(&mut self, event: &StepAbandoned) -> Applied {
+        self.open()?;
         self.step_mut(event.ord)?.abandoned(event)?;
         self.in_flight.remove(&event.ord);
         if event.why() == AbandonWhy::DidNotYield {

@@ -2,7 +2,7 @@
 
 use crate::attention::{AttentionItem, AttentionKind};
 use crate::event::{
-    ExecutionKilled, RollbackFinished, RollbackStarted, UndoAttemptFailed, UndoFailed,
+    EndKind, ExecutionKilled, RollbackFinished, RollbackStarted, UndoAttemptFailed, UndoFailed,
     UndoNotNeeded, UndoRetryRequested, UndoStarted, UndoSucceeded, UndoWaived,
 };
 use crate::failure::Origin;
@@ -30,6 +30,7 @@ impl Run {
     }
 
     pub(super) fn undo_attempt_failed(&mut self, event: &UndoAttemptFailed) -> Applied {
+        self.rolling_back()?;
         self.step_mut(event.ord)?.undo.attempt_failed(event)?;
         let lost = event.failure.origin() == Origin::Lost;
         self.lost_streak = if lost { self.lost_streak.saturating_add(1) } else { 0 };
@@ -42,6 +43,7 @@ impl Run {
     }
 
     pub(super) fn undo_succeeded(&mut self, event: &UndoSucceeded) -> Applied {
+        self.rolling_back()?;
         self.step_mut(event.ord)?.undo.succeeded(event)?;
         self.lost_streak = 0;
         let rollback = self.rollback_mut()?;
@@ -156,10 +158,22 @@ impl Run {
         if let Some(ord) = self.in_flight.first() {
             return Err(format!("step {ord} is still in flight"));
         }
-        if let (Phase::RollingBack, Some(rollback)) = (&self.phase, &self.rollback)
-            && rollback.outcome.is_none()
-        {
-            return Err("the rollback is not finished".into());
+        if let (Phase::RollingBack, Some(rollback)) = (&self.phase, &self.rollback) {
+            if rollback.outcome.is_none() {
+                return Err("the rollback is not finished".into());
+            }
+            if end_kind(&ending) != Some(rollback.ends_in.kind()) {
+                return Err(format!("it was decided to end as {:?}", rollback.ends_in.kind()));
+            }
+        }
+        let owed = match &ending {
+            Ending::Succeeded(_) => self.dropped_and_owed(),
+            Ending::Failed(_) | Ending::Cancelled | Ending::Terminated | Ending::Killed { .. } => {
+                self.plan()
+            }
+        };
+        if let Some(ord) = owed.first() {
+            return Err(format!("the undo of step {ord} is owed"));
         }
         self.end(ending);
         Ok(())
@@ -194,6 +208,16 @@ impl Run {
         self.unshown.clear();
         self.close_attention(is_about_a_block);
         self.phase = Phase::Closed(ending);
+    }
+}
+
+fn end_kind(ending: &Ending) -> Option<EndKind> {
+    match ending {
+        Ending::Succeeded(_) => Some(EndKind::Succeeded),
+        Ending::Failed(_) => Some(EndKind::Failed),
+        Ending::Cancelled => Some(EndKind::Cancelled),
+        Ending::Terminated => Some(EndKind::Terminated),
+        Ending::Killed { .. } => None,
     }
 }
 

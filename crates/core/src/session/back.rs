@@ -7,11 +7,12 @@ use crate::event::{
 };
 use crate::failure::{Class, Failure, Origin};
 use crate::id::Ordinal;
-use crate::limits::{DURATION_US_MAX, YIELD_GRACE_US};
+use crate::limits::DURATION_US_MAX;
 use crate::payload::Payload;
 use crate::retry::UndoOn;
 use crate::run::Phase;
-use crate::session::{Code, Command, Session, Stopping};
+use crate::session::unwanted::Unwanted;
+use crate::session::{Code, Session, Stopping};
 use crate::undo::UndoPhase;
 
 /// What becomes of attempts that are in flight at the decision.
@@ -67,9 +68,20 @@ impl Session {
     fn decide(&mut self, cause: RollbackCause, ends_in: EndsIn, in_flight: InFlight, now_us: i64) {
         let plan = self.run.plan();
         if plan.is_empty() && self.run.in_flight.is_empty() {
-            return self.push(closing_event(ends_in));
+            self.closes_in = Some(ends_in);
+            return;
         }
         self.start_rollback(cause, plan, ends_in, in_flight, now_us);
+    }
+
+    /// Closes a run that owes nothing as it was decided. Not at once: what else stands in the inbox
+    /// is copied first, because a closed run copies nothing, and no accepted verb may be left unread.
+    pub(super) fn close_as_decided(&mut self) {
+        if let Some(ends_in) = self.closes_in.take()
+            && !self.is_closed()
+        {
+            self.push(closing_event(ends_in));
+        }
     }
 
     fn start_rollback(
@@ -81,22 +93,16 @@ impl Session {
         now_us: i64,
     ) {
         self.returned = None;
-        self.ended_in_replay = None;
+        self.returned_in_replay = None;
         let no = self.run.rollback.as_ref().map_or(1, |rollback| rollback.no + 1);
         self.push(RollbackStarted { no, scope: Vec::new(), causes: vec![cause], plan, ends_in });
         let running: Vec<Ordinal> = self.run.in_flight.iter().copied().collect();
         for ord in running {
-            let step = self.run.step(ord).expect("what is in flight is a step");
-            if in_flight == InFlight::Stop || !step.may_settle() {
-                self.stop_step(ord, now_us);
+            match in_flight {
+                InFlight::Settle => self.give_up(ord, self.unwanted(ord), now_us),
+                InFlight::Stop => self.give_up(ord, Unwanted::Stops, now_us),
             }
         }
-    }
-
-    /// Tells the body to stop; it has a grace period to yield.
-    pub(super) fn stop_step(&mut self, ord: Ordinal, now_us: i64) {
-        self.stopping.entry(ord).or_insert(now_us.saturating_add(YIELD_GRACE_US));
-        self.command(Command::CancelStep { ord });
     }
 
     /// Starts the next undo, or finishes: newest start first, one at a time, never under a step

@@ -193,6 +193,7 @@ impl Session {
                 self.drop_ask(ord, now_us);
             }
             self.code_failed(limit, now_us);
+            self.close_as_decided();
             return Ok(Vec::new());
         }
         let ords = report.asks.into_iter().map(|asked| self.ask(asked)).collect();
@@ -210,6 +211,7 @@ impl Session {
                 self.code_failed(failure.bounded(), now_us);
             }
         }
+        self.close_as_decided();
         Ok(ords)
     }
 
@@ -246,9 +248,8 @@ impl Session {
             Ask::Timer(_) => self.push(TimerCancelled { ord }),
             Ask::Step(_) => {
                 self.push(StepCancelRequested { ord });
-                let step = self.run.step(ord).expect("it is a step");
-                if self.run.in_flight.contains(&ord) && !step.may_settle() {
-                    self.stop_step(ord, now_us);
+                if self.run.in_flight.contains(&ord) {
+                    self.give_up(ord, self.unwanted(ord), now_us);
                 }
             }
         }
@@ -278,11 +279,18 @@ impl Session {
         if !left.is_empty() {
             return Err(at(listed(&recorded.asks), asks_of(&report.asks)));
         }
-        let ended = report.ended.is_some();
-        if ended && more {
+        // Code that had failed here would have left a decision in the row. Code that had returned
+        // may have waited for steps that it dropped.
+        let went_on = match (&self.run.phase, &report.ended) {
+            (_, None) => false,
+            (_, Some(_)) if more => true,
+            (Phase::Forward, Some(Err(_))) => true,
+            (Phase::Forward, Some(Ok(_))) | (Phase::RollingBack | Phase::Closed(_), _) => false,
+        };
+        if went_on {
             let what = match &report.ended {
                 Some(Err(failure)) => format!("the end of the workflow with {failure}"),
-                _ => "the end of the workflow".into(),
+                Some(Ok(_)) | None => "the end of the workflow".into(),
             };
             return Err(at("that the workflow goes on here".into(), what));
         }
@@ -296,14 +304,12 @@ impl Session {
             self.note_replayed(asked, *ord);
         }
         if !more {
-            self.code = match (&self.run.phase, ended) {
-                (Phase::Forward, false) => Code::Live,
-                (Phase::Forward, true) => {
-                    // The code had returned and waited for steps that it dropped.
-                    self.ended_in_replay = report.ended;
+            self.code = match self.run.phase {
+                Phase::Forward => {
+                    self.returned_in_replay = report.ended.and_then(Result::ok);
                     Code::Live
                 }
-                (Phase::RollingBack | Phase::Closed(_), _) => Code::Ended,
+                Phase::RollingBack | Phase::Closed(_) => Code::Ended,
             };
         }
         Ok(ords)

@@ -1,7 +1,7 @@
 //! Composing one row, and what is to be done once it is durable.
 
 use crate::attention::AttentionEdit;
-use crate::event::{AbandonWhy, Event, StepAbandoned, StepStarted};
+use crate::event::{Event, StepStarted};
 use crate::id::Ordinal;
 use crate::limits::DURATION_US_MAX;
 use crate::row::{Draft, Header, RowKind};
@@ -43,19 +43,17 @@ impl Session {
         while let Some(row) = self.inbox.pop_front() {
             self.copy_inbox(row, now_us);
         }
+        self.close_as_decided();
         while let Some(event) = self.pending_blocks.pop_front() {
             if matches!(self.run.phase, Phase::Forward) {
                 self.push(event);
             }
         }
         if self.can_turn()
-            && let Some(ended) = self.ended_in_replay.take()
+            && let Some(output) = self.returned_in_replay.take()
         {
             self.code = Code::Ended;
-            match ended {
-                Ok(output) => self.code_succeeded(output, now_us),
-                Err(failure) => self.code_failed(failure.bounded(), now_us),
-            }
+            self.code_succeeded(output, now_us);
         }
         self.record_unshowable_ends();
         self.record_undo_ends();
@@ -70,7 +68,10 @@ impl Session {
             || !self.run.unshown.is_empty()
             || !self.step_ends.is_empty()
             || self.due_timer(now_us).is_some();
-        self.can_turn() && self.ended_in_replay.is_none() && nothing_unshowable && something_to_show
+        self.can_turn()
+            && self.returned_in_replay.is_none()
+            && nothing_unshowable
+            && something_to_show
     }
 
     /// Whether the code still wants the outcome of the step.
@@ -99,19 +100,6 @@ impl Session {
             let step = run.step(end.ord);
             step.is_some_and(|step| step.is_in_flight(end.attempt))
         });
-    }
-
-    /// Bodies that did not yield after their cancel are left behind.
-    fn leave_behind(&mut self, now_us: i64) {
-        let late = |(ord, until_us): (&Ordinal, &i64)| (*until_us <= now_us).then_some(*ord);
-        let late: Vec<Ordinal> = self.stopping.iter().filter_map(late).collect();
-        for ord in late {
-            self.stopping.remove(&ord);
-            if self.run.in_flight.contains(&ord) {
-                self.push(StepAbandoned { ord, why: AbandonWhy::DidNotYield as i32 });
-                self.command(Command::LeaveStep { ord });
-            }
-        }
     }
 
     /// Retries that have become due. Nothing begins while the run is held or being stopped, nor

@@ -115,7 +115,7 @@ impl Session {
         inbox: u64,
         now_us: i64,
     ) {
-        let decided = !matches!(self.run.phase, Phase::Forward);
+        let decided = !matches!(self.run.phase, Phase::Forward) || self.closes_in.is_some();
         let cause = RollbackCause::asked(verb, &by, &reason);
         self.push(CancelRequested { verb: verb as i32, by, reason, inbox });
         if !decided {
@@ -125,15 +125,8 @@ impl Session {
 
     /// Ends without a rollback; what is owed stays listed.
     fn kill(&mut self, by: String, reason: String, inbox: u64) {
-        let left = match &self.run.rollback {
-            Some(rollback) if matches!(self.run.phase, Phase::RollingBack) => {
-                let owed = rollback.due.iter().chain(&rollback.failed).chain(&rollback.current);
-                let mut owed: Vec<u32> = owed.copied().collect();
-                owed.sort_unstable_by(|a, b| b.cmp(a));
-                owed
-            }
-            Some(_) | None => self.run.plan(),
-        };
+        // Also what no plan holds: a run that would have succeeded is killed with all its effects.
+        let left = self.run.plan();
         self.push(ExecutionKilled { by, reason, left, inbox });
         self.command(Command::DropAll);
     }

@@ -1,5 +1,6 @@
 //! One example of every kind of event, with every field set to something that is not its default,
 //! so that the golden files freeze the number and the wire type of each.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,6 @@
 use backstitch_core::attention::AttentionEdit;
 use backstitch_core::inbox::InboxKind;
 use backstitch_core::session::RowOut;
-use backstitch_core::status::Status;
 use backstitch_store::{
     Answer, Append, AttentionChange, Change, ErrorKind, ExecutionUpdate, Guard, Refusal,
 };
@@ -127,8 +126,7 @@ impl Driver {
 
     fn trace_status(&mut self) {
         let run = self.session.run();
-        if self.suspect.is_some() && (run.lost_streak == 0 || run.status(true) == Status::Suspended)
-        {
+        if run.lost_streak == 0 {
             self.suspect = None;
         }
         tracing::debug!(

@@ -8,7 +8,7 @@ use backstitch_core::session::Mismatch;
 
 use crate::code::{Played, RunningCode};
 use crate::desk::Desk;
-use crate::driver::{Driver, Origin as RunOrigin};
+use crate::driver::{Driver, Origin as RunOrigin, Stopping};
 use crate::live::{Attempted, Mail};
 
 impl Driver {
@@ -198,6 +198,9 @@ impl Driver {
         self.bodies.clear();
         self.handlers.clear();
         self.session = super::load(&self.shared, &info, &rows)?;
+        if self.stopping != Stopping::No {
+            self.session.stop();
+        }
         self.read_inbox().await;
         if self.after.is_none() {
             self.attach();

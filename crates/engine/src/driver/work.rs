@@ -22,6 +22,11 @@ impl Driver {
                 Command::StartUndo { ord, attempt, timeout_us } => {
                     self.start_undo(ord, attempt, timeout_us);
                 }
+                Command::SettleStep { ord } => {
+                    if let Some(token) = self.steps_running.get(&ord) {
+                        token.withdraw();
+                    }
+                }
                 Command::CancelStep { ord } => {
                     if let Some(token) = self.steps_running.get(&ord) {
                         token.cancel();

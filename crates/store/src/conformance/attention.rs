@@ -39,7 +39,8 @@ pub async fn attention_items_open_and_close_with_their_rows(subject: impl Subjec
 pub async fn attention_items_are_listed_oldest_first(subject: impl Subject) {
     let bench = Bench::new(subject);
     let (first, second) = (bench.start(1).await, bench.start(2).await);
-    for (run, seq, now_us) in [(second, 2, 2_000_000), (first, 2, 3_000_000), (second, 3, 4_000_000)]
+    for (run, seq, now_us) in
+        [(second, 2, 2_000_000), (first, 2, 3_000_000), (second, 3, 4_000_000)]
     {
         bench.set_clock(now_us);
         let attention = vec![open(1, "blocked")];

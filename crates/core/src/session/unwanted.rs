@@ -1,0 +1,76 @@
+//! Attempts that nobody wants any more: their step was dropped, or the run rolls back (R5).
+
+use crate::event::{AbandonWhy, StepAbandoned};
+use crate::id::Ordinal;
+use crate::limits::{DURATION_US_MAX, YIELD_GRACE_US};
+use crate::session::{Command, Session};
+
+/// What becomes of a body that is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unwanted {
+    /// It may come to its end, within the timeout of its attempt.
+    Settles,
+    /// It gets its token and is dropped at its next await.
+    Stops,
+}
+
+impl Session {
+    /// What the policy of the step says.
+    pub(super) fn unwanted(&self, ord: Ordinal) -> Unwanted {
+        match self.run.step(ord).expect("what is in flight is a step").may_settle() {
+            true => Unwanted::Settles,
+            false => Unwanted::Stops,
+        }
+    }
+
+    /// Gives up an attempt that is in flight. One whose start stands in this very row never
+    /// begins: after a decision no body does (P5).
+    pub(super) fn give_up(&mut self, ord: Ordinal, unwanted: Unwanted, now_us: i64) {
+        if self.take_back_start(ord) {
+            return self.push(StepAbandoned { ord, why: AbandonWhy::Cancelled as i32 });
+        }
+        let until_us = self.yields_until_us(ord, unwanted, now_us);
+        let known_us = self.stopping.entry(ord).or_insert(until_us);
+        *known_us = until_us.min(*known_us);
+        self.command(match unwanted {
+            Unwanted::Settles => Command::SettleStep { ord },
+            Unwanted::Stops => Command::CancelStep { ord },
+        });
+    }
+
+    /// The instant at which a body that has not yielded by then is left behind.
+    pub(super) fn yields_until_us(&self, ord: Ordinal, unwanted: Unwanted, now_us: i64) -> i64 {
+        let timeout_us = match unwanted {
+            Unwanted::Settles => self.run.step(ord).map_or(0, |step| step.policy.timeout_us),
+            Unwanted::Stops => 0,
+        };
+        let timeout_us = timeout_us.min(DURATION_US_MAX);
+        now_us.saturating_add_unsigned(timeout_us).saturating_add(YIELD_GRACE_US)
+    }
+
+    fn take_back_start(&mut self, ord: Ordinal) -> bool {
+        let commands = &mut self.open.as_mut().expect("a row is open").commands;
+        let start = commands.iter().position(|command| match command {
+            Command::StartStep { ord: started, .. } => *started == ord,
+            Command::StartUndo { .. }
+            | Command::SettleStep { .. }
+            | Command::CancelStep { .. }
+            | Command::LeaveStep { .. }
+            | Command::DropAll => false,
+        });
+        start.map(|at| commands.remove(at)).is_some()
+    }
+
+    /// Bodies that did not yield in time are left behind.
+    pub(super) fn leave_behind(&mut self, now_us: i64) {
+        let late = |(ord, until_us): (&Ordinal, &i64)| (*until_us <= now_us).then_some(*ord);
+        let late: Vec<Ordinal> = self.stopping.iter().filter_map(late).collect();
+        for ord in late {
+            self.stopping.remove(&ord);
+            if self.run.in_flight.contains(&ord) {
+                self.push(StepAbandoned { ord, why: AbandonWhy::DidNotYield as i32 });
+                self.command(Command::LeaveStep { ord });
+            }
+        }
+    }
+}
