@@ -4,6 +4,7 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
 use backstitch_engine::Engine;
+use backstitch_engine::feed::Feed;
 use backstitch_engine::start::{Conflict, Reuse, StartRequest};
 use backstitch_store::AttentionRow;
 
@@ -80,6 +81,11 @@ impl App {
     /// Nothing is lost meanwhile, and the work goes on by itself.
     pub fn trouble(&self) -> Option<Error> {
         self.engine.trouble().map(Error::from)
+    }
+
+    /// A live feed of the rows that are committed from now on, of all executions of this process.
+    pub fn feed(&self) -> Feed {
+        self.engine.feed()
     }
 
     /// The engine below.

@@ -81,6 +81,7 @@ pub use backstitch_core::retry::{Jitter, OnAbandon, OnExhausted, OnUndoFailure, 
 pub use backstitch_core::row::Row;
 pub use backstitch_core::run::WaitsFor;
 pub use backstitch_core::status::Status;
+pub use backstitch_engine::feed::{Feed, FeedEvent, FeedItem};
 pub use backstitch_engine::start::{Conflict, Reuse};
 
 /// The journal and its fold, for programs that look into it.

@@ -142,6 +142,11 @@ impl Driver {
         })
     }
 
+    /// The execution that it drives.
+    pub fn execution(&self) -> &Arc<ExecutionFacts> {
+        &self.execution
+    }
+
     /// Whether the run had an attempt in flight at the last crash and at the one before.
     pub fn is_suspect(&self) -> bool {
         let run = self.session.run();

@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::clock::Clock;
 use crate::driver::INBOX_PAGE;
 use crate::error::{Error, ErrorKind};
+use crate::feed::{Feed, FeedSender};
 use crate::live::{Alarm, LiveRuns, Mail};
 use crate::program::Program;
 use crate::recovery::{self, read_journal};
@@ -81,6 +82,7 @@ pub(crate) struct Shared {
     /// Runs that are left alone, and why.
     left_alone: Mutex<HashMap<RunNo, Error>>,
     stop: watch::Sender<bool>,
+    pub feed: FeedSender,
 }
 
 impl Shared {
@@ -186,6 +188,7 @@ impl Engine {
             successors: Mutex::default(),
             left_alone: Mutex::default(),
             stop: watch::Sender::new(false),
+            feed: FeedSender::new(),
         });
         tokio::spawn(shared.alarm.clone().run(shared.clock.clone(), shared.live.clone()));
         recovery::run(&shared).await?;
@@ -384,6 +387,11 @@ impl Engine {
 
     pub(crate) fn left_alone(&self, run: RunNo) -> Option<Error> {
         self.shared.left_alone.lock().expect("no code runs under this lock").get(&run).cloned()
+    }
+
+    /// A live feed of the rows that are committed from now on.
+    pub fn feed(&self) -> Feed {
+        self.shared.feed.subscribe()
     }
 
     /// Why the store takes no changes at the moment, if it takes none.

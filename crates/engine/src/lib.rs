@@ -17,6 +17,7 @@ mod attempt;
 mod code;
 mod driver;
 pub mod engine;
+pub mod feed;
 mod live;
 mod recovery;
 pub mod start;

@@ -302,11 +302,15 @@ fn dispatch(shared: &Arc<Shared>, info: &RunInfo, first: &Draft, at_us: i64) {
     let Some(seat) = take_seat(shared, info.run) else { return };
     let row = Row::decode(first.seal(at_us)).expect("a row of our own decodes");
     let driver = Driver::new(shared.clone(), info, seat, Origin::Started, &[row]);
+    let driver = driver.expect("a first row folds");
+    if shared.feed.is_watched() {
+        shared.feed.publish(driver.execution(), first, at_us);
+    }
     tracing::info!(
         id = %info.new.id, run_id = %info.new.run_id, workflow = %info.new.workflow,
         "execution started"
     );
-    tokio::spawn(driver.expect("a first row folds").drive());
+    tokio::spawn(driver.drive());
 }
 
 /// The rules of delivery under which new journals are written.

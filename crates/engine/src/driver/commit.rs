@@ -58,8 +58,12 @@ impl Driver {
         let change = Change::Append(Box::new(self.append(row)));
         loop {
             match self.shared.store.commit(change.clone()).await {
-                Ok(Answer::Appended { .. }) => {
+                Ok(Answer::Appended { at_us }) => {
                     self.shared.health.available();
+                    if let (true, Change::Append(append)) = (self.shared.feed.is_watched(), &change)
+                    {
+                        self.shared.feed.publish(&self.execution, &append.draft, at_us);
+                    }
                     return Committed::Durable;
                 }
                 Ok(Answer::Refused(Refusal::Unread(kinds))) => {
