@@ -149,6 +149,8 @@ pub struct Session {
     returned: Option<Payload>,
     /// The code returned this in the last recorded group, and the journal does not say so yet.
     returned_in_replay: Option<Payload>,
+    /// What mended code said in the last recorded group, in which the run had been blocked.
+    said_late: Option<Report>,
     /// To be written into the next row.
     pending_blocks: VecDeque<Event>,
     /// The owner is being stopped: nothing new begins.
@@ -210,6 +212,7 @@ impl Session {
             closes_in: None,
             returned: None,
             returned_in_replay: None,
+            said_late: None,
             pending_blocks: VecDeque::new(),
             closing_down: Stopping::No,
             status_written: status,

@@ -113,10 +113,10 @@ impl Undo {
 
     pub(crate) fn failed(&mut self, event: &UndoFailed) -> Result<(), String> {
         match self.phase {
-            UndoPhase::Due => {}
+            // Waiting: its handler is missing when its retry is due.
+            UndoPhase::Due | UndoPhase::Waiting { .. } => {}
             UndoPhase::Idle
             | UndoPhase::Running
-            | UndoPhase::Waiting { .. }
             | UndoPhase::Failed
             | UndoPhase::Succeeded
             | UndoPhase::NotNeeded

@@ -106,6 +106,7 @@ impl Run {
         let message = format!("the undo of step {} failed: {}", step.key, event.failure);
         let rollback = self.rollback_mut()?;
         rollback.due.remove(&event.ord);
+        rollback.current.take_if(|current| *current == event.ord);
         rollback.failed.insert(event.ord);
         if event.holds {
             rollback.holding.insert(event.ord);

@@ -13,6 +13,7 @@ use crate::payload::Payload;
 use crate::retry::{StepPolicy, UndoPolicy};
 use crate::row::RowKind;
 use crate::run::{Ask, Phase};
+use crate::session::script::RecordedGroup;
 use crate::session::{Asked, Code, Command, Session, Stopping};
 
 /// What the code is shown.
@@ -177,10 +178,15 @@ impl Session {
         if self.code == Code::Replaying {
             return self.end_recorded_group(report);
         }
-        let now_us = self.open.as_ref().expect("a live group has a row").now_us;
         if let Some(what) = report.undecodable {
             return Err(self.mismatch_here("an outcome".into(), what));
         }
+        Ok(self.take_down(report))
+    }
+
+    /// Writes down what the code did.
+    pub(super) fn take_down(&mut self, report: Report) -> Vec<Ordinal> {
+        let now_us = self.open.as_ref().expect("a live group has a row").now_us;
         if report.asks.len() > ASKS_PER_GROUP_MAX {
             let message = format!(
                 "the code asked for {} things in one turn; at most {ASKS_PER_GROUP_MAX} are allowed: \
@@ -194,7 +200,7 @@ impl Session {
             }
             self.code_failed(limit, now_us);
             self.close_as_decided();
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let ords = report.asks.into_iter().map(|asked| self.ask(asked)).collect();
         for ord in report.drops {
@@ -212,7 +218,7 @@ impl Session {
             }
         }
         self.close_as_decided();
-        Ok(ords)
+        ords
     }
 
     fn ask(&mut self, asked: Asked) -> Ordinal {
@@ -268,6 +274,14 @@ impl Session {
         if let Some(what) = report.undecodable {
             return Err(at("an outcome of another type".into(), what));
         }
+        if !more && self.is_mended(&recorded) {
+            // The group was cut short by a block; the code now has something to say in it.
+            self.code = Code::Live;
+            let first = self.run.asks.len() as Ordinal + 1;
+            let ords = (first..).take(report.asks.len()).collect();
+            self.said_late = Some(report);
+            return Ok(ords);
+        }
         let mut left = recorded.asks.clone();
         let mut ords = Vec::with_capacity(report.asks.len());
         for asked in &report.asks {
@@ -313,6 +327,15 @@ impl Session {
             };
         }
         Ok(ords)
+    }
+
+    /// Whether the run was blocked in this group, before the code could ask for anything in it. Code
+    /// that was mended since may go on from there.
+    fn is_mended(&self, recorded: &RecordedGroup) -> bool {
+        matches!(self.run.phase, Phase::Forward)
+            && self.run.is_held_by_block()
+            && recorded.asks.is_empty()
+            && recorded.drops.is_empty()
     }
 
     /// Keeps what the code gives now for a step that was recorded before.

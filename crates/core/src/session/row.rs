@@ -55,6 +55,12 @@ impl Session {
             self.code = Code::Ended;
             self.code_succeeded(output, now_us);
         }
+        if kind == RowKind::Turn
+            && self.can_turn()
+            && let Some(report) = self.said_late.take()
+        {
+            self.take_down(report);
+        }
         self.record_unshowable_ends();
         self.record_undo_ends();
         self.leave_behind(now_us);
@@ -65,6 +71,7 @@ impl Session {
         let nothing_unshowable =
             self.inbox.is_empty() && self.step_ends.iter().all(|end| self.is_wanted(end.ord));
         let something_to_show = self.groups == 0
+            || self.said_late.is_some()
             || !self.run.unshown.is_empty()
             || !self.step_ends.is_empty()
             || self.due_timer(now_us).is_some();

@@ -176,7 +176,7 @@ impl Driver {
         let message = format!(
             "the workflow {} {:?} {what}, {place}: it awaits something that the engine does not \
              know (a raw timer, a spawned task, a lock or channel from outside). Use ctx.sleep, or \
-             put it into a step; deploy the mended code as a new version, or cancel the execution",
+             put it into a step; with the mended code deployed the execution goes on; or cancel it",
             self.execution.workflow, self.execution.version
         );
         let failure = Failure::new(Class::Attention, Origin::Engine, "ForeignWait", message);
