@@ -59,6 +59,17 @@ struct Inner {
     rollback: Option<RollbackProgress>,
 }
 
+impl ErrorKind {
+    /// Whether it says how the execution came out (or that it is stuck), rather than that
+    /// something could not be found out.
+    pub fn is_outcome(self) -> bool {
+        matches!(
+            self,
+            ErrorKind::Failed | ErrorKind::Cancelled | ErrorKind::Terminated | ErrorKind::Stuck
+        )
+    }
+}
+
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error(Box::new(Inner { kind, message: message.into(), failure: None, rollback: None }))

@@ -79,7 +79,31 @@ impl FailureExt for Failure {
 }
 
 /// Classifies the error of a result: `bank.debit(…).await.permanent()?`.
-pub trait Classify<T> {
+///
+/// ```
+/// use backstitch::{Class, Classify, Result};
+/// # #[derive(Debug)]
+/// # enum BankError { Refused, Busy }
+/// # impl std::fmt::Display for BankError {
+/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { write!(f, "{self:?}") }
+/// # }
+/// # impl std::error::Error for BankError {}
+///
+/// fn booked(answer: std::result::Result<u64, BankError>) -> Result<u64> {
+///     answer.classify(|error| match error {
+///         BankError::Refused => Class::Permanent,
+///         BankError::Busy => Class::Transient,
+///     })
+/// }
+/// assert_eq!(booked(Err(BankError::Refused)).unwrap_err().class(), Class::Permanent);
+/// assert_eq!(booked(Err(BankError::Busy)).unwrap_err().class(), Class::Transient);
+/// ```
+pub trait Classify<T, E> {
+    /// The class that `class` gives it.
+    ///
+    /// # Errors
+    /// The error, as a failure of that class.
+    fn classify(self, class: impl FnOnce(&E) -> Class) -> Result<T, Failure>;
     /// As [`FailureExt::permanent`].
     ///
     /// # Errors
@@ -97,7 +121,14 @@ pub trait Classify<T> {
     fn retry_after(self, delay: impl IntoDuration) -> Result<T, Failure>;
 }
 
-impl<T, E: Into<Failure>> Classify<T> for Result<T, E> {
+impl<T, E: Into<Failure>> Classify<T, E> for Result<T, E> {
+    fn classify(self, class: impl FnOnce(&E) -> Class) -> Result<T, Failure> {
+        self.map_err(|error| {
+            let class = class(&error);
+            error.into().with_class(class)
+        })
+    }
+
     fn permanent(self) -> Result<T, Failure> {
         self.map_err(|error| error.into().permanent())
     }

@@ -51,6 +51,7 @@ mod sleep;
 mod state;
 mod step;
 mod step_ref;
+pub mod timeline;
 mod undo;
 mod verb;
 mod workflow;

@@ -39,6 +39,9 @@ impl Played {
 
 impl RunningCode {
     pub fn new(desk: Desk, future: BoxFuture<Result<Payload, Failure>>) -> RunningCode {
+        // Within tokio's budget, channels between branches would stop being ready in the middle of
+        // a group, and the code would wake itself until the budget of the driver's task is renewed.
+        let future = Box::pin(tokio::task::unconstrained(future));
         RunningCode { desk, future: Some(future) }
     }
 

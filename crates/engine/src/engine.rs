@@ -14,6 +14,7 @@ use backstitch_store::{
 use bytes::Bytes;
 use tokio::sync::{Semaphore, watch};
 
+use crate::append_id::AppendIds;
 use crate::clock::Clock;
 use crate::driver::INBOX_PAGE;
 use crate::error::{Error, ErrorKind};
@@ -76,7 +77,9 @@ pub(crate) struct Shared {
     pub health: Health,
     /// One run at a time of those that were in flight at two crashes in a row.
     pub suspects: Arc<Semaphore>,
-    programs: HashMap<(String, String), Arc<dyn Program>>,
+    pub append_ids: AppendIds,
+    /// By name, then by version.
+    programs: HashMap<String, HashMap<String, Arc<dyn Program>>>,
     /// Runs that wait for an earlier run of their id.
     successors: Mutex<HashMap<RunNo, Vec<RunNo>>>,
     /// Runs that are left alone, and why.
@@ -87,12 +90,15 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub fn program(&self, workflow: &str, version: &str) -> Option<Arc<dyn Program>> {
-        self.programs.get(&(workflow.to_owned(), version.to_owned())).cloned()
+        self.programs.get(workflow)?.get(version).cloned()
     }
 
     pub fn known_workflows(&self) -> String {
-        let mut known: Vec<String> =
-            self.programs.keys().map(|(name, version)| format!("{name} {version:?}")).collect();
+        let programs = self.programs.values().flat_map(HashMap::values);
+        let name = |program: &Arc<dyn Program>| {
+            format!("{} {:?}", program.name(), program.version())
+        };
+        let mut known: Vec<String> = programs.map(name).collect();
         known.sort();
         if known.is_empty() { "none".into() } else { known.join(", ") }
     }

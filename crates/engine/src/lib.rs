@@ -13,6 +13,7 @@ pub mod error;
 pub mod desk;
 pub mod program;
 
+mod append_id;
 mod attempt;
 mod code;
 mod driver;

@@ -229,6 +229,17 @@ pub enum RollbackOutcome {
     Incomplete = 2,
 }
 
+impl RollbackOutcome {
+    /// The name in JSON and tables, in snake_case.
+    pub fn name(self) -> &'static str {
+        match self {
+            RollbackOutcome::None => "none",
+            RollbackOutcome::Complete => "complete",
+            RollbackOutcome::Incomplete => "incomplete",
+        }
+    }
+}
+
 /// Nothing is owed any more. Stands in the same row as the closing event.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RollbackFinished {

@@ -286,12 +286,12 @@ impl Session {
         let mut ords = Vec::with_capacity(report.asks.len());
         for asked in &report.asks {
             let Some(i) = left.iter().position(|(_, key, _)| *key == asked.key) else {
-                return Err(at(listed(&recorded.asks), asks_of(&report.asks)));
+                return Err(at(listed(&recorded.asks), said(&report)));
             };
             ords.push(left.remove(i).0);
         }
         if !left.is_empty() {
-            return Err(at(listed(&recorded.asks), asks_of(&report.asks)));
+            return Err(at(listed(&recorded.asks), said(&report)));
         }
         // Code that had failed here would have left a decision in the row. Code that had returned
         // may have waited for steps that it dropped.
@@ -302,11 +302,7 @@ impl Session {
             (Phase::Forward, Some(Ok(_))) | (Phase::RollingBack | Phase::Closed(_), _) => false,
         };
         if went_on {
-            let what = match &report.ended {
-                Some(Err(failure)) => format!("the end of the workflow with {failure}"),
-                Some(Ok(_)) | None => "the end of the workflow".into(),
-            };
-            return Err(at("that the workflow goes on here".into(), what));
+            return Err(at("that the workflow goes on here".into(), said(&report)));
         }
         let (mut was, mut is) = (recorded.drops.clone(), report.drops.clone());
         was.sort_unstable();
@@ -427,10 +423,14 @@ fn listed(asks: &[(Ordinal, Key, String)]) -> String {
     asks.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn asks_of(asks: &[Asked]) -> String {
-    if asks.is_empty() {
-        return "nothing".into();
+/// What the code did, for people. At its end it asks for nothing any more.
+fn said(report: &Report) -> String {
+    match &report.ended {
+        Some(Ok(_)) => return "the end of the workflow".into(),
+        Some(Err(failure)) => return format!("the end of the workflow with {failure}"),
+        None if report.asks.is_empty() => return "nothing".into(),
+        None => {}
     }
     let one = |asked: &Asked| format!("{} {} at {}", kind_of(&asked.key), asked.key, asked.place);
-    asks.iter().map(one).collect::<Vec<_>>().join(", ")
+    report.asks.iter().map(one).collect::<Vec<_>>().join(", ")
 }

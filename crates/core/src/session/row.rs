@@ -144,6 +144,7 @@ impl Session {
         self.finish_return();
         self.start_due_retries(now_us);
         self.advance_rollback(now_us);
+        self.block_in_a_row_of_its_own();
         let row = self.open.take().expect("a row is open");
         if row.events.is_empty() {
             return None;
@@ -168,6 +169,18 @@ impl Session {
             attention: self.run.take_attention_edits(),
             commands: row.commands,
         })
+    }
+
+    /// A block that came up in a group without a trace waits for no other row: none may come.
+    fn block_in_a_row_of_its_own(&mut self) {
+        let row = self.open.as_mut().expect("a row is open");
+        if !row.events.is_empty() || !matches!(self.run.phase, Phase::Forward) {
+            return;
+        }
+        row.kind = RowKind::Engine;
+        while let Some(event) = self.pending_blocks.pop_front() {
+            self.push(event);
+        }
     }
 
     /// The status for the execution's own row, when it changed since it was last written.
