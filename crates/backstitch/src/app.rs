@@ -147,8 +147,7 @@ impl<W: Workflow> StartBuilder<W> {
     }
 
     async fn send(self) -> Result<Handle<W::Output>, Error> {
-        let what = format!("the input of execution {:?}", self.id);
-        let input = json::encode(&what, &self.input)
+        let input = json::encode(format_args!("the input of execution {:?}", self.id), &self.input)
             .map_err(|failure| Error::new(ErrorKind::Decode, failure.to_string()))?;
         let answer = self
             .engine

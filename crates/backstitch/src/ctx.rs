@@ -8,10 +8,9 @@ use backstitch_core::failure::Failure;
 use backstitch_core::id::{RunId, name_defect};
 use backstitch_engine::desk::Desk;
 use backstitch_engine::program::ExecutionFacts;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
+use crate::bounds::{Data, PerAttempt};
 use crate::duration::IntoDuration;
 use crate::sleep::{Sleep, Until};
 use crate::state::StateMap;
@@ -44,8 +43,8 @@ impl Ctx {
     #[track_caller]
     pub fn step<T, F, Fut>(&self, name: &str, body: F) -> Step<T>
     where
-        T: Serialize + DeserializeOwned + Send + 'static,
-        F: FnOnce(StepCtx) -> Fut + Clone + Send + Sync + 'static,
+        T: Data,
+        F: FnOnce(StepCtx) -> Fut + PerAttempt,
         Fut: Future<Output = Result<T, Failure>> + Send + 'static,
     {
         Step::build(self, name, Location::caller(), body)

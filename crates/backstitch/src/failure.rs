@@ -61,7 +61,7 @@ impl FailureExt for Failure {
     }
 
     fn with_details(mut self, details: &impl Serialize) -> Failure {
-        match json::encode("the details", details) {
+        match json::encode(format_args!("the details"), details) {
             Ok(payload) => self.details = Some(payload),
             Err(error) => self.message.push_str(&format!(" [{}]", error.message)),
         }

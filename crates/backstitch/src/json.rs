@@ -1,12 +1,19 @@
 //! Payloads of JSON.
 
+use std::fmt;
+
 use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::payload::Payload;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::bounds::Data;
+
 /// Encodes a value; `what` names it in the failure.
-pub(crate) fn encode<T: Serialize + ?Sized>(what: &str, value: &T) -> Result<Payload, Failure> {
+pub(crate) fn encode<T: Serialize + ?Sized>(
+    what: fmt::Arguments<'_>,
+    value: &T,
+) -> Result<Payload, Failure> {
     serde_json::to_vec(value).map(Payload::json).map_err(|error| {
         let message = format!("{what} cannot be encoded as JSON: {error}");
         Failure::new(Class::Permanent, Origin::Decode, "Encode", message)
@@ -23,8 +30,8 @@ pub(crate) fn decode<T: DeserializeOwned>(payload: &Payload) -> Result<T, String
 
 /// Encodes the output of a body or a workflow, and makes sure that it can be read back and is not
 /// too large: a value that is stored and cannot be read would block the run for ever.
-pub(crate) fn encode_output<T: Serialize + DeserializeOwned>(
-    what: &str,
+pub(crate) fn encode_output<T: Data>(
+    what: fmt::Arguments<'_>,
     value: &T,
     bytes_max: usize,
 ) -> Result<Payload, Failure> {

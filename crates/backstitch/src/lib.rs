@@ -38,6 +38,7 @@
 //! outcomes to the wrong branch.
 
 mod app;
+mod bounds;
 mod ctx;
 mod duration;
 mod error;
@@ -57,6 +58,7 @@ mod verb;
 mod workflow;
 
 pub use app::{App, StartBuilder};
+pub use bounds::{Data, PerAttempt};
 pub use ctx::Ctx;
 pub use duration::IntoDuration;
 pub use error::{Error, ErrorKind};

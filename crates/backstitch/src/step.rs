@@ -1,7 +1,6 @@
 //! Steps: the builder, the future, and the context of a body.
 
 use std::future::Future;
-use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,15 +8,15 @@ use std::task::{Context, Poll};
 
 use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::id::KeyKind;
+use backstitch_core::payload::Payload;
 use backstitch_core::retry::{
     OnAbandon, OnExhausted, OnUndoFailure, StepPolicy, UndoOn, UndoPolicy,
 };
 use backstitch_core::session::{AskedKind, Outcome};
 use backstitch_engine::desk::{Request, Ticket};
 use backstitch_engine::program::{Body, CancelToken, Handler, StepCall};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
+use crate::bounds::{Data, PerAttempt};
 use crate::ctx::Ctx;
 use crate::duration::IntoDuration;
 use crate::json;
@@ -40,7 +39,8 @@ pub struct Step<T> {
     plan: Option<Box<Plan>>,
     name: Box<str>,
     place: &'static Location<'static>,
-    output: PhantomData<fn() -> T>,
+    /// Kept from where the bounds of `T` were checked, so that awaiting needs none.
+    decode: fn(&Payload) -> Result<T, String>,
 }
 
 /// What is handed in at the first poll.
@@ -51,10 +51,7 @@ struct Plan {
     undo_policy: UndoPolicy,
 }
 
-impl<T> Step<T>
-where
-    T: Serialize + DeserializeOwned + Send + 'static,
-{
+impl<T: Data> Step<T> {
     pub(crate) fn build<F, Fut>(
         ctx: &Ctx,
         name: &str,
@@ -62,7 +59,7 @@ where
         body: F,
     ) -> Step<T>
     where
-        F: FnOnce(StepCtx) -> Fut + Clone + Send + Sync + 'static,
+        F: FnOnce(StepCtx) -> Fut + PerAttempt,
         Fut: Future<Output = Result<T, Failure>> + Send + 'static,
     {
         let built = match ctx.defect() {
@@ -81,7 +78,7 @@ where
             plan: Some(Box::new(plan)),
             name: name.into(),
             place,
-            output: PhantomData,
+            decode: json::decode,
         }
     }
 
@@ -93,7 +90,7 @@ where
     /// the same idempotency key.
     pub fn rollback<F, Fut>(mut self, handler: F) -> Step<T>
     where
-        F: FnOnce(Undo<T>) -> Fut + Clone + Send + Sync + 'static,
+        F: FnOnce(Undo<T>) -> Fut + PerAttempt,
         Fut: Future<Output = Result<(), Failure>> + Send + 'static,
     {
         let handler = undo::erase(self.ctx.state.clone(), handler);
@@ -220,23 +217,24 @@ fn positive(duration: impl IntoDuration) -> Result<u64, String> {
 /// Boxes the body: decoded state in, encoded output out.
 fn erase<T, F, Fut>(ctx: &Ctx, body: F) -> Body
 where
-    T: Serialize + DeserializeOwned + Send + 'static,
-    F: FnOnce(StepCtx) -> Fut + Clone + Send + Sync + 'static,
+    T: Data,
+    F: FnOnce(StepCtx) -> Fut + PerAttempt,
     Fut: Future<Output = Result<T, Failure>> + Send + 'static,
 {
     let (state, bytes_max) = (ctx.state.clone(), ctx.payload_bytes_max);
     Arc::new(move |call: StepCall| {
         let body = body.clone();
-        let what = format!("the output of step {}", call.key);
-        let future = body(StepCtx { call, state: state.clone() });
+        let call = Arc::new(call);
+        let future = body(StepCtx { call: call.clone(), state: state.clone() });
         Box::pin(async move {
-            let value = future.await?;
-            json::encode_output(&what, &value, bytes_max)
+            let output = future.await?;
+            let what = format_args!("the output of step {}", call.key);
+            json::encode_output(what, &output, bytes_max)
         })
     })
 }
 
-impl<T: DeserializeOwned> Future for Step<T> {
+impl<T> Future for Step<T> {
     type Output = Result<T, Failure>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -257,7 +255,7 @@ impl<T: DeserializeOwned> Future for Step<T> {
             Poll::Ready(Err(failure) | Ok(Outcome::Step(Err(failure)))) => {
                 Poll::Ready(Err(failure))
             }
-            Poll::Ready(Ok(Outcome::Step(Ok(output)))) => match json::decode(&output) {
+            Poll::Ready(Ok(Outcome::Step(Ok(output)))) => match (this.decode)(&output) {
                 Ok(value) => Poll::Ready(Ok(value)),
                 Err(why) => {
                     let what =
@@ -283,7 +281,7 @@ impl<T> Drop for Step<T> {
 
 /// What the body of a step gets.
 pub struct StepCtx {
-    call: StepCall,
+    call: Arc<StepCall>,
     state: Arc<StateMap>,
 }
 

@@ -7,8 +7,8 @@ use backstitch_core::event::RollbackCause;
 use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::step::StepOutcome;
 use backstitch_engine::program::{CancelToken, Handler, UndoCall};
-use serde::de::DeserializeOwned;
 
+use crate::bounds::{Data, PerAttempt};
 use crate::json;
 use crate::state::StateMap;
 
@@ -119,8 +119,8 @@ impl<T> Undo<T> {
 /// Boxes the handler: decodes the output for it.
 pub(crate) fn erase<T, F, Fut>(state: Arc<StateMap>, handler: F) -> Handler
 where
-    T: DeserializeOwned + Send + 'static,
-    F: FnOnce(Undo<T>) -> Fut + Clone + Send + Sync + 'static,
+    T: Data,
+    F: FnOnce(Undo<T>) -> Fut + PerAttempt,
     Fut: Future<Output = Result<(), Failure>> + Send + 'static,
 {
     Arc::new(move |call: UndoCall| {

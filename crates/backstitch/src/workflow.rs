@@ -7,9 +7,8 @@ use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::payload::Payload;
 use backstitch_engine::desk::Desk;
 use backstitch_engine::program::{BoxFuture, Program};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
+use crate::bounds::Data;
 use crate::ctx::Ctx;
 use crate::json;
 use crate::state::StateMap;
@@ -18,9 +17,9 @@ use crate::state::StateMap;
 /// a function, [`workflow_fn`] for a closure.
 pub trait Workflow: Clone + Send + Sync + 'static {
     /// What it is started with.
-    type Input: Serialize + DeserializeOwned + Send + 'static;
+    type Input: Data;
     /// What it returns.
-    type Output: Serialize + DeserializeOwned + Send + 'static;
+    type Output: Data;
 
     /// The name under which executions are started and recovered.
     fn name(&self) -> &str;
@@ -86,8 +85,8 @@ impl<I, O> FnWorkflow<I, O> {
 
 impl<I, O> Workflow for FnWorkflow<I, O>
 where
-    I: Serialize + DeserializeOwned + Send + 'static,
-    O: Serialize + DeserializeOwned + Send + 'static,
+    I: Data,
+    O: Data,
 {
     type Input = I;
     type Output = O;
@@ -136,9 +135,13 @@ impl<W: Workflow> Program for Registered<W> {
             Failure::new(Class::Attention, Origin::Decode, "Input", message)
         })?;
         let bytes_max = self.payload_bytes_max;
-        let what = format!("the output of workflow {:?}", self.name());
         let ctx = Ctx::new(desk, self.state.clone(), bytes_max);
-        let called = self.workflow.call(ctx, input);
-        Ok(Box::pin(async move { json::encode_output(&what, &called.await?, bytes_max) }))
+        let workflow = self.workflow.clone();
+        let called = workflow.call(ctx, input);
+        Ok(Box::pin(async move {
+            let output = called.await?;
+            let what = format_args!("the output of workflow {:?}", workflow.name());
+            json::encode_output(what, &output, bytes_max)
+        }))
     }
 }

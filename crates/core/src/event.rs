@@ -45,12 +45,19 @@ pub enum EventError {
     },
 }
 
+/// What an event holds of its body. The large ones are in a box: a row has few of them, and every
+/// other event would be as large.
+macro_rules! held {
+    ($name:ident) => { $name };
+    ($name:ident boxed) => { Box<$name> };
+}
+
 macro_rules! events {
-    ($($kind:literal $version:literal $name:ident,)*) => {
+    ($($kind:literal $version:literal $name:ident $($boxed:ident)?,)*) => {
         /// One entry of a journal.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs, reason = "each variant is named after its body, which is documented")]
-        pub enum Event { $($name($name),)* }
+        pub enum Event { $($name(held!($name $($boxed)?)),)* }
 
         impl Event {
             /// The number, current version and name of every kind of event.
@@ -82,7 +89,7 @@ macro_rules! events {
 
             fn read_body(kind: u16, version: u8, body: bytes::Bytes) -> Result<Event, EventError> {
                 match (kind, version) {
-                    $(($kind, $version) => $name::decode(body).map(Event::$name).map_err(|e| {
+                    $(($kind, $version) => $name::decode(body).map(Event::from).map_err(|e| {
                         EventError::Malformed { kind, why: e.to_string() }
                     }),)*
                     _ => Err(EventError::TooNew { kind, version }),
@@ -91,20 +98,20 @@ macro_rules! events {
         }
 
         $(impl From<$name> for Event {
-            fn from(body: $name) -> Event { Event::$name(body) }
+            fn from(body: $name) -> Event { Event::$name(body.into()) }
         })*
     };
 }
 
 events! {
-    1 1 ExecutionStarted,
+    1 1 ExecutionStarted boxed,
     2 1 ExecutionSucceeded,
     3 1 ExecutionFailed,
     4 1 ExecutionCancelled,
     5 1 ExecutionTerminated,
     6 1 ExecutionKilled,
 
-    16 1 StepScheduled,
+    16 1 StepScheduled boxed,
     17 1 StepStarted,
     18 1 StepSucceeded,
     19 1 StepAttemptFailed,
@@ -125,7 +132,7 @@ events! {
     53 1 Unblocked,
     54 1 VerbRefused,
 
-    64 1 RollbackStarted,
+    64 1 RollbackStarted boxed,
     65 1 UndoStarted,
     66 1 UndoAttemptFailed,
     67 1 UndoSucceeded,

@@ -159,7 +159,7 @@ impl Run {
             seq: 0,
             now_us: row.header.at_us,
             version: started.version.clone(),
-            started: Box::new(started.clone()),
+            started: started.clone(),
             asks: Vec::new(),
             phase: Phase::Forward,
             pause: None,

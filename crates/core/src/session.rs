@@ -34,7 +34,7 @@ use crate::row::{Row, RowKind};
 use crate::run::{IllegalEvent, Phase, Run};
 use crate::status::Status;
 
-pub use group::{AskedKind, GroupStart, Mismatch, Outcome, Report};
+pub use group::{AskedKind, Found, GroupStart, Mismatch, Outcome, Report};
 pub use row::RowOut;
 pub use verbs::refusal;
 

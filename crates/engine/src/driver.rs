@@ -7,7 +7,7 @@ mod commit;
 mod play;
 mod work;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -35,10 +35,10 @@ pub(crate) struct Driver {
     after: Option<RunNo>,
     session: Session,
     code: Option<RunningCode>,
-    bodies: HashMap<Ordinal, Body>,
-    handlers: HashMap<Ordinal, Handler>,
-    steps_running: HashMap<Ordinal, CancelToken>,
-    undos_running: HashMap<Ordinal, CancelToken>,
+    bodies: BTreeMap<Ordinal, Body>,
+    handlers: BTreeMap<Ordinal, Handler>,
+    steps_running: BTreeMap<Ordinal, CancelToken>,
+    undos_running: BTreeMap<Ordinal, CancelToken>,
     /// Ends of attempts that are not durable yet: they outlive a session that is voided.
     ends: Vec<AttemptEnded>,
     mail: mpsc::UnboundedReceiver<Mail>,
@@ -127,10 +127,10 @@ impl Driver {
             after: info.new.after,
             session,
             code: None,
-            bodies: HashMap::new(),
-            handlers: HashMap::new(),
-            steps_running: HashMap::new(),
-            undos_running: HashMap::new(),
+            bodies: BTreeMap::new(),
+            handlers: BTreeMap::new(),
+            steps_running: BTreeMap::new(),
+            undos_running: BTreeMap::new(),
             ends: Vec::new(),
             mail: seat.mail,
             mail_in: seat.mail_in,
@@ -257,7 +257,7 @@ impl Driver {
                     Attempted::Undo => self.undos_running.remove(&ended.ord),
                 };
                 let end = self.as_recorded(ended.end);
-                let ended = AttemptEnded { end, ..ended };
+                let ended = AttemptEnded { end, ..*ended };
                 self.hand_in(&ended);
                 self.ends.push(ended);
             }

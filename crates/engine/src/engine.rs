@@ -95,9 +95,8 @@ impl Shared {
 
     pub fn known_workflows(&self) -> String {
         let programs = self.programs.values().flat_map(HashMap::values);
-        let name = |program: &Arc<dyn Program>| {
-            format!("{} {:?}", program.name(), program.version())
-        };
+        let name =
+            |program: &Arc<dyn Program>| format!("{} {:?}", program.name(), program.version());
         let mut known: Vec<String> = programs.map(name).collect();
         known.sort();
         if known.is_empty() { "none".into() } else { known.join(", ") }
@@ -179,9 +178,11 @@ impl Engine {
         programs: Vec<Arc<dyn Program>>,
         options: EngineOptions,
     ) -> Result<Engine, Error> {
-        let by_name = |program: Arc<dyn Program>| {
-            ((program.name().to_owned(), program.version().to_owned()), program)
-        };
+        let mut by_name: HashMap<String, HashMap<_, _>> = HashMap::new();
+        for program in programs {
+            let versions = by_name.entry(program.name().to_owned()).or_default();
+            versions.insert(program.version().to_owned(), program);
+        }
         let shared = Arc::new(Shared {
             store,
             clock,
@@ -190,7 +191,8 @@ impl Engine {
             alarm: Arc::default(),
             health: Health::default(),
             suspects: Arc::new(Semaphore::new(1)),
-            programs: programs.into_iter().map(by_name).collect(),
+            append_ids: AppendIds::new(),
+            programs: by_name,
             successors: Mutex::default(),
             left_alone: Mutex::default(),
             stop: watch::Sender::new(false),

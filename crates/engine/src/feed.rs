@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backstitch_core::row::{Draft, Row};
+use backstitch_core::row::Row;
 use tokio::sync::broadcast;
 
 use crate::program::ExecutionFacts;
@@ -59,8 +59,7 @@ impl FeedSender {
         self.0.receiver_count() > 0
     }
 
-    pub fn publish(&self, execution: &Arc<ExecutionFacts>, draft: &Draft, at_us: i64) {
-        let row = Row::decode(draft.seal(at_us)).expect("a row of our own decodes");
+    pub fn publish(&self, execution: &Arc<ExecutionFacts>, row: Row) {
         // Whoever listened a moment ago may be gone.
         let _ = self.0.send(FeedItem { execution: execution.clone(), row: Arc::new(row) });
     }

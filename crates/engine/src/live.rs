@@ -14,8 +14,8 @@ use crate::clock::Clock;
 /// What a driver is told.
 #[derive(Debug)]
 pub(crate) enum Mail {
-    /// A body or an undo ended.
-    Ended(AttemptEnded),
+    /// A body or an undo ended. In a box, so that a mailbox is small.
+    Ended(Box<AttemptEnded>),
     /// Something new may stand in the inbox.
     Inbox,
     /// Something may be due, or the run before this one is closed.

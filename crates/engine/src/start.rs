@@ -1,6 +1,6 @@
 //! Starting executions: idempotent by id.
 
-use backstitch_core::event::{Event, ExecutionStarted};
+use backstitch_core::event::ExecutionStarted;
 use backstitch_core::id::{RunId, name_defect};
 use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_core::payload::Payload;
@@ -98,10 +98,11 @@ impl Engine {
         let mut expected = None;
         let mut after = None;
         loop {
-            let start = self.first_change(&request, run_id, expected, after);
-            match self.begin(start).await? {
+            let (start, row) = self.first_change(&request, run_id, expected, after);
+            let status = start.status;
+            match self.begin(start, row).await? {
                 Answer::Started { run, .. } => {
-                    return Ok(StartAnswer { run, run_id, created: true, status: Status::Pending });
+                    return Ok(StartAnswer { run, run_id, created: true, status });
                 }
                 Answer::Exists(found) => match self.found(&request, *found).await? {
                     Found::Answer(answer) => return Ok(answer),
@@ -154,7 +155,7 @@ impl Engine {
         run_id: RunId,
         expected: Option<RunNo>,
         after: Option<(RunNo, RunId)>,
-    ) -> Start {
+    ) -> (Start, Row) {
         let digest = request.input.digest();
         // The random bits of the run id are as good a seed as any, and the same when offered again.
         let (_, seed) = run_id.0.as_u64_pair();
@@ -179,7 +180,8 @@ impl Engine {
             append_id: run_id.to_vec(),
             ..Header::default()
         };
-        Start {
+        let row = Row { header, events: vec![started.into()] };
+        let start = Start {
             execution: NewExecution {
                 namespace: request.namespace.clone(),
                 id: request.id.clone(),
@@ -189,17 +191,19 @@ impl Engine {
                 input_digest: digest,
                 after: after.map(|(run, _)| run),
             },
-            first: Draft::new(header, &[Event::from(started)]),
+            first: Draft::new(row.header.clone(), &row.events),
             expected,
-        }
+            status: if after.is_some() { Status::Pending } else { Status::Running },
+        };
+        (start, row)
     }
 
     /// Commits the start and dispatches the run, also if the caller goes away meanwhile: what is
     /// durable must not wait for the next restart.
-    async fn begin(&self, start: Start) -> Result<Answer, Error> {
+    async fn begin(&self, start: Start, mut row: Row) -> Result<Answer, Error> {
         let shared = self.shared.clone();
         let begun = tokio::spawn(async move {
-            let (new, first) = (start.execution.clone(), start.first.clone());
+            let (new, status) = (start.execution.clone(), start.status);
             let mut answer = shared.store.commit(Change::Start(Box::new(start))).await;
             if let Err(error) = &answer
                 && error.kind() == StoreErrorKind::Unavailable
@@ -213,10 +217,11 @@ impl Engine {
             }
             if let Ok(Answer::Started { run, at_us }) = &answer {
                 shared.health.available();
-                let update = ExecutionUpdate { status: Status::Pending, wake_at_us: None };
+                let update = ExecutionUpdate { status, wake_at_us: None };
                 let (run, created_at_us) = (*run, *at_us);
                 let info = RunInfo { run, new, created_at_us, update, closed_at_us: None };
-                dispatch(&shared, &info, &first, created_at_us);
+                row.header.at_us = created_at_us;
+                dispatch(&shared, &info, row);
             }
             answer
         });
@@ -297,14 +302,14 @@ impl Engine {
 }
 
 /// Drives a run that has just been started.
-fn dispatch(shared: &Arc<Shared>, info: &RunInfo, first: &Draft, at_us: i64) {
+fn dispatch(shared: &Arc<Shared>, info: &RunInfo, first: Row) {
     // A start that is offered again after a lost answer finds its run driven already.
     let Some(seat) = take_seat(shared, info.run) else { return };
-    let row = Row::decode(first.seal(at_us)).expect("a row of our own decodes");
-    let driver = Driver::new(shared.clone(), info, seat, Origin::Started, &[row]);
+    let rows = std::slice::from_ref(&first);
+    let driver = Driver::new(shared.clone(), info, seat, Origin::Started, rows);
     let driver = driver.expect("a first row folds");
     if shared.feed.is_watched() {
-        shared.feed.publish(driver.execution(), first, at_us);
+        shared.feed.publish(driver.execution(), first);
     }
     tracing::info!(
         id = %info.new.id, run_id = %info.new.run_id, workflow = %info.new.workflow,

@@ -1,9 +1,12 @@
 //! The attribute `#[workflow]`: thin sugar over `backstitch::Workflow`.
 
 use proc_macro::TokenStream;
-use proc_macro2::TokenStream as Tokens;
-use quote::quote;
-use syn::{Error, FnArg, Ident, ItemFn, LitStr, Result, ReturnType, Token, parse_macro_input};
+use proc_macro2::{Span, TokenStream as Tokens};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Error, FnArg, Ident, ItemFn, LitStr, Result, ReturnType, Token, parse_macro_input,
+};
 
 /// Makes a workflow of an async function `fn name(ctx: Ctx, input: In) -> Result<Out>`.
 ///
@@ -13,8 +16,17 @@ use syn::{Error, FnArg, Ident, ItemFn, LitStr, Result, ReturnType, Token, parse_
 #[proc_macro_attribute]
 pub fn workflow(options: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
-    let options = parse_macro_input!(options as Options);
-    expand(options, function).unwrap_or_else(Error::into_compile_error).into()
+    let expanded = syn::parse(options).and_then(|options| expand(options, &function));
+    let expanded = expanded.unwrap_or_else(|error| {
+        // With the function itself, so that nothing else is complained about.
+        let error = error.into_compile_error();
+        quote! {
+            #error
+            #[allow(dead_code)]
+            #function
+        }
+    });
+    expanded.into()
 }
 
 #[derive(Default)]
@@ -46,7 +58,7 @@ impl syn::parse::Parse for Options {
     }
 }
 
-fn expand(options: Options, function: ItemFn) -> Result<Tokens> {
+fn expand(options: Options, function: &ItemFn) -> Result<Tokens> {
     let signature = &function.sig;
     if signature.asyncness.is_none() {
         let message = "a workflow is an async function: write `async fn`";
@@ -73,36 +85,64 @@ fn expand(options: Options, function: ItemFn) -> Result<Tokens> {
         let message = "a workflow returns `backstitch::Result<Output>`";
         return Err(Error::new_spanned(&signature.ident, message));
     };
-    let (attributes, visibility, ident, block) =
-        (&function.attrs, &function.vis, &signature.ident, &function.block);
+    let (visibility, ident, block) = (&function.vis, &signature.ident, &function.block);
+    let is = |attribute: &&Attribute, names: &[&str]| {
+        names.iter().any(|name| attribute.path().is_ident(name))
+    };
+    let attributes = || function.attrs.iter();
+    let of_both = attributes().filter(|a| is(a, &["cfg"])).collect::<Vec<_>>();
+    let of_type = attributes().filter(|a| is(a, &["doc", "deprecated"]));
+    let of_function = attributes().filter(|a| !is(a, &["cfg", "doc", "deprecated"]));
     let name = options.name.map_or_else(|| ident.to_string(), |name| name.value());
     let version = options.version.map_or_else(|| "1".to_owned(), |version| version.value());
+    // Errors about the types point to where these are written, and not to the attribute.
+    let input_item = quote_spanned!(at(input_type)=> type Input = #input_type;);
+    let output_item = quote_spanned! {at(output)=>
+        type Output = <#output as ::backstitch::private::Returned>::Output;
+    };
+    let call = quote_spanned! {at(output)=>
+        fn call(
+            &self,
+            ctx: #ctx_type,
+            input: #input_type,
+        ) -> ::backstitch::private::BoxFuture<
+            ::core::result::Result<Self::Output, ::backstitch::Failure>,
+        > {
+            // As it was written, so that the compiler's complaints are the usual ones.
+            #(#of_function)*
+            async fn __backstitch_function(
+                #ctx: #ctx_type,
+                #input: #input_type,
+            ) -> #output #block
+
+            ::std::boxed::Box::pin(async move {
+                let returned = __backstitch_function(ctx, input).await;
+                ::backstitch::private::Returned::into_result(returned)
+            })
+        }
+    };
     Ok(quote! {
-        #(#attributes)*
+        #(#of_both)*
+        #(#of_type)*
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy, Debug)]
         #visibility struct #ident;
 
+        #(#of_both)*
         impl ::backstitch::Workflow for #ident {
-            type Input = #input_type;
-            type Output = <#output as ::backstitch::private::Returned>::Output;
+            #input_item
+            #output_item
 
             fn name(&self) -> &str { #name }
 
             fn version(&self) -> &str { #version }
 
-            fn call(
-                &self,
-                #ctx: #ctx_type,
-                #input: #input_type,
-            ) -> ::backstitch::private::BoxFuture<
-                ::core::result::Result<Self::Output, ::backstitch::Failure>,
-            > {
-                ::std::boxed::Box::pin(async move {
-                    let returned: #output = async move #block.await;
-                    ::backstitch::private::Returned::into_result(returned)
-                })
-            }
+            #call
         }
     })
+}
+
+/// Generated code that is blamed on `what`.
+fn at(what: &impl Spanned) -> Span {
+    Span::call_site().located_at(what.span())
 }

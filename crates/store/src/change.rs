@@ -1,5 +1,7 @@
 //! The changes that a store makes, and its answers.
 
+use std::sync::Arc;
+
 use backstitch_core::id::{Ordinal, RunId};
 use backstitch_core::inbox::InboxKind;
 use backstitch_core::row::Draft;
@@ -13,8 +15,8 @@ use crate::{RunInfo, RunNo};
 pub enum Change {
     /// Begins a run.
     Start(Box<Start>),
-    /// Appends one row to a journal.
-    Append(Box<Append>),
+    /// Appends one row to a journal. Shared, because the owner keeps it to offer it again.
+    Append(Arc<Append>),
     /// Puts one row into an inbox.
     Inbox(Box<InboxPut>),
 }
@@ -27,7 +29,7 @@ impl From<Start> for Change {
 
 impl From<Append> for Change {
     fn from(append: Append) -> Change {
-        Change::Append(Box::new(append))
+        Change::Append(Arc::new(append))
     }
 }
 
@@ -52,6 +54,8 @@ pub struct Start {
     pub first: Draft,
     /// The newest run that the caller knows of.
     pub expected: Option<RunNo>,
+    /// The first status: running if the caller goes on with it at once, else pending.
+    pub status: Status,
 }
 
 /// What is known of a run from its start; never changes.

@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backstitch_core::inbox::{InboxKind, InboxRow};
 use backstitch_core::row::Draft;
-use backstitch_core::status::Status;
 use bytes::Bytes;
 
 use crate::rules::{Accepted, Facts, Tail, judge_append, judge_inbox, judge_start};
@@ -198,7 +197,7 @@ impl Data {
         }
         let run = RunNo(self.runs.last_key_value().map_or(1, |(last, _)| last.0 + 1));
         let new = start.execution.clone();
-        let update = ExecutionUpdate { status: Status::Pending, wake_at_us: None };
+        let update = ExecutionUpdate { status: start.status, wake_at_us: None };
         self.newest.insert((new.namespace.clone(), new.id.clone()), run);
         self.open.insert(run);
         let info = RunInfo { run, new, created_at_us: at_us, update, closed_at_us: None };

@@ -85,8 +85,8 @@ pub struct SqliteStore {
 pub struct SqliteOptions {
     /// The clock; the system's by default.
     pub now: NowUs,
-    /// Called after each sync, before the answers, on the thread that writes. It must neither
-    /// panic nor wait for this store.
+    /// Called after each sync, before the answers, on the thread that writes. It must not wait for
+    /// this store; a panic in it is logged, and the work goes on.
     pub after_sync: Option<AfterSync>,
     /// Trouble on order, for the tests of this crate.
     #[doc(hidden)]
@@ -113,8 +113,7 @@ impl SqliteStore {
     /// - [`ErrorKind::Corrupt`]: what has to be read first is damaged.
     /// - [`ErrorKind::Unavailable`]: the folder is missing, or the file cannot be written.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<SqliteStore, StoreError> {
-        let path: Arc<Path> = path.as_ref().into();
-        open::check_path(&path)?;
+        let path: Arc<Path> = open::resolve(path.as_ref())?.into();
         let lock = Lock::take(&path)?;
         let owned = open::own(&path)?;
         let fence = owned.fence;
@@ -140,6 +139,7 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn commit(&self, change: Change) -> StoreFuture<Answer> {
         let (answer, answered) = oneshot::channel();
+        // The queue has no bound of its own: an owner has a few changes per run under way, no more.
         // If the writer is gone, the offer is dropped, and with it the other end.
         let _ = self.jobs.send(Job::Offer(Offer { change, answer }));
         let path = self.path.clone();

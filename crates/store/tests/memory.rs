@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use backstitch_core::id::RunId;
 use backstitch_core::row::{Draft, Header};
+use backstitch_core::status::Status;
 use backstitch_store::conformance::Subject;
 use backstitch_store::memory::MemoryStore;
 use backstitch_store::{
@@ -42,7 +43,7 @@ fn new_start(fence: u64) -> Start {
         input_digest: [0; 32],
         after: None,
     };
-    Start { execution, first: draft(1, fence), expected: None }
+    Start { execution, first: draft(1, fence), expected: None, status: Status::Pending }
 }
 
 fn new_append(run: RunNo, seq: u64, fence: u64) -> Append {

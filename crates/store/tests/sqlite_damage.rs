@@ -1,5 +1,7 @@
 //! A damaged page is a matter of the runs that stand on it.
 
+#![cfg(unix)]
+
 mod fixture;
 
 use std::fs;

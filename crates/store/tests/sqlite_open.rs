@@ -1,5 +1,7 @@
 //! What cannot be opened is refused with a reason and a way out, and left as it was.
 
+#![cfg(unix)]
+
 mod fixture;
 
 use std::fs;
@@ -131,6 +133,22 @@ async fn a_second_handle_in_this_process_is_refused() {
     open_error(&folder.db(), ErrorKind::InUse, &[&named, "this process itself"]);
     store.close().await.unwrap();
     open(&folder.db()).close().await.unwrap();
+}
+
+#[tokio::test]
+async fn p4_another_name_of_the_same_file_is_the_same_store() {
+    let folder = Folder::new();
+    let other_name = folder.path().join("link.db");
+    let store = open(&folder.db());
+    std::os::unix::fs::symlink(folder.db(), &other_name).unwrap();
+    open_error(&other_name, ErrorKind::InUse, &["store.db"]);
+    open_error(
+        &folder.path().join("../").join(folder.path()).join("./store.db"),
+        ErrorKind::InUse,
+        &[],
+    );
+    store.close().await.unwrap();
+    assert_eq!(open(&other_name).fence(), 2);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::event::{
-    Event, Shown, StepCancelRequested, StepScheduled, StepStarted, TimerCancelled, TimerFired,
-    TimerStarted, UndoSpec,
+    BlockKind, Event, Shown, StepCancelRequested, StepScheduled, StepStarted, TimerCancelled,
+    TimerFired, TimerStarted, UndoSpec,
 };
 use crate::failure::{Class, Failure, Origin};
 use crate::id::{Key, Ordinal};
@@ -12,7 +12,7 @@ use crate::limits::ASKS_PER_GROUP_MAX;
 use crate::payload::Payload;
 use crate::retry::{StepPolicy, UndoPolicy};
 use crate::row::RowKind;
-use crate::run::{Ask, Phase};
+use crate::run::{Ask, Block, Phase};
 use crate::session::script::RecordedGroup;
 use crate::session::{Asked, Code, Command, Session, Stopping};
 
@@ -79,12 +79,32 @@ pub struct Mismatch {
     pub recorded_version: String,
     /// The version that is running.
     pub running_version: String,
+    /// Where it came up.
+    pub found: Found,
 }
+
+/// Where a mismatch came up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// In a group that the journal has whole.
+    InReplay,
+    /// In a group that it cut short: the journal does not know what fitting code asks for there.
+    Live,
+}
+
+/// The code of the failure of a block that cut its group short.
+const CUT_SHORT: &str = "cut_short";
 
 impl Mismatch {
     /// The failure that the block carries.
     pub fn to_failure(&self) -> Failure {
-        Failure::new(Class::Attention, Origin::Engine, "Mismatch", self.to_string())
+        let text = self.to_string();
+        let mut failure = Failure::new(Class::Attention, Origin::Engine, "Mismatch", text);
+        failure.code = match self.found {
+            Found::InReplay => String::new(),
+            Found::Live => CUT_SHORT.to_owned(),
+        };
+        failure
     }
 }
 
@@ -270,6 +290,7 @@ impl Session {
             asked,
             recorded_version: recorded.version.clone(),
             running_version: self.run.version.clone(),
+            found: Found::InReplay,
         };
         if let Some(what) = report.undecodable {
             return Err(at("an outcome of another type".into(), what));
@@ -325,11 +346,19 @@ impl Session {
         Ok(ords)
     }
 
-    /// Whether the run was blocked in this group, before the code could ask for anything in it. Code
-    /// that was mended since may go on from there.
+    /// Whether a block cut this group short, before the code could ask for anything in it. Code that
+    /// was mended since may go on from there. A mismatch that came up in replay is another matter:
+    /// there the journal is right and the code is not, however often it is started.
     fn is_mended(&self, recorded: &RecordedGroup) -> bool {
+        let cuts_short = |block: &Block| match block.what {
+            BlockKind::ForeignWait => true,
+            BlockKind::Mismatch => block.failure.code == CUT_SHORT,
+            BlockKind::Step | BlockKind::Unreadable => false,
+        };
+        let mut held = self.run.blocks.iter().filter(|block| block.what != BlockKind::Step);
         matches!(self.run.phase, Phase::Forward)
             && self.run.is_held_by_block()
+            && held.all(cuts_short)
             && recorded.asks.is_empty()
             && recorded.drops.is_empty()
     }
@@ -353,6 +382,7 @@ impl Session {
             asked,
             recorded_version: self.run.version.clone(),
             running_version: self.run.version.clone(),
+            found: Found::Live,
         }
     }
 

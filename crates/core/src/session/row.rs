@@ -44,6 +44,10 @@ impl Session {
             self.copy_inbox(row, now_us);
         }
         self.close_as_decided();
+        if self.is_closed() {
+            // By kill, perhaps under bodies and undos: how they end is no longer of interest.
+            return;
+        }
         while let Some(event) = self.pending_blocks.pop_front() {
             if matches!(self.run.phase, Phase::Forward) {
                 self.push(event);
@@ -138,7 +142,8 @@ impl Session {
             && self.closing_down == Stopping::No
     }
 
-    /// Closes the row. `None` when there is nothing to write. `append_id` is 16 random bytes.
+    /// Closes the row. `None` when there is nothing to write. `append_id` is one
+    /// that no other append has.
     pub fn close_row(&mut self, append_id: [u8; 16]) -> Option<RowOut> {
         let now_us = self.open.as_ref().expect("a row is open").now_us;
         self.finish_return();

@@ -1,12 +1,14 @@
 //! Committing the rows of one run.
 
+use std::sync::Arc;
+
 use backstitch_core::attention::AttentionEdit;
 use backstitch_core::inbox::InboxKind;
+use backstitch_core::row::Row;
 use backstitch_core::session::RowOut;
 use backstitch_store::{
     Answer, Append, AttentionChange, Change, ErrorKind, ExecutionUpdate, Guard, Refusal,
 };
-use uuid::Uuid;
 
 use crate::driver::{Driver, Stopping, Written};
 use crate::error::Error;
@@ -16,7 +18,7 @@ impl Driver {
     pub(super) async fn write_row(&mut self) -> Written {
         self.session.open_row(self.shared.clock.now_us());
         self.play_live_groups();
-        let append_id = Uuid::now_v7().into_bytes();
+        let append_id = self.shared.append_ids.next();
         let Some(mut row) = self.session.close_row(append_id) else { return Written::Nothing };
         let commands = std::mem::take(&mut row.commands);
         match self.commit(row).await {
@@ -55,14 +57,15 @@ impl Driver {
     /// Offers the row until the store has it or says why not. A store that is unavailable ends
     /// nothing: the same row is offered again.
     async fn commit(&mut self, row: RowOut) -> Committed {
-        let change = Change::Append(Box::new(self.append(row)));
+        let append = Arc::new(self.append(row));
         loop {
-            match self.shared.store.commit(change.clone()).await {
+            match self.shared.store.commit(Change::Append(append.clone())).await {
                 Ok(Answer::Appended { at_us }) => {
                     self.shared.health.available();
-                    if let (true, Change::Append(append)) = (self.shared.feed.is_watched(), &change)
-                    {
-                        self.shared.feed.publish(&self.execution, &append.draft, at_us);
+                    if self.shared.feed.is_watched() {
+                        let row = Row::decode(append.draft.seal(at_us));
+                        let row = row.expect("a row of our own decodes");
+                        self.shared.feed.publish(&self.execution, row);
                     }
                     return Committed::Durable;
                 }

@@ -77,7 +77,8 @@ impl Driver {
             }
             // A driver that is gone has no use for it.
             let (what, at_us) = (Attempted::Step, clock.now_us());
-            let _ = mail.send(Mail::Ended(AttemptEnded { what, ord, attempt, end, at_us }));
+            let ended = AttemptEnded { what, ord, attempt, end, at_us };
+            let _ = mail.send(Mail::Ended(Box::new(ended)));
         };
         tokio::spawn(task.instrument(span));
     }
@@ -113,7 +114,8 @@ impl Driver {
                 tracing::warn!(%failure, "undo attempt failed");
             }
             let (what, at_us) = (Attempted::Undo, clock.now_us());
-            let _ = mail.send(Mail::Ended(AttemptEnded { what, ord, attempt, end, at_us }));
+            let ended = AttemptEnded { what, ord, attempt, end, at_us };
+            let _ = mail.send(Mail::Ended(Box::new(ended)));
         };
         tokio::spawn(task.instrument(span));
     }

@@ -64,6 +64,7 @@ impl Bench {
             },
             first: draft(1, self.store.fence()),
             expected: None,
+            status: Status::Pending,
         }
     }
 

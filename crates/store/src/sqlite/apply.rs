@@ -6,7 +6,6 @@
 
 use backstitch_core::inbox::InboxKind;
 use backstitch_core::row::Draft;
-use backstitch_core::status::Status;
 use bytes::Bytes;
 use rusqlite::{Connection, params};
 
@@ -99,7 +98,7 @@ impl Apply<'_> {
                 new.input_digest,
                 new.after.map(|after| after.0),
                 at_us,
-                Status::Pending as i32,
+                start.status as i32,
             ])?;
         self.push(run, &start.first)?;
         self.tails.set(run, Tail { last: 1, closed: false });

@@ -8,6 +8,7 @@
 //! fails the batch, whole. A commit that reports an error leaves the outcome unknown: the file is
 //! opened again and searched for what the batch wrote.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -171,7 +172,10 @@ impl Committer {
         if let Some(after_sync) = &self.after_sync
             && !batch.rows.is_empty()
         {
-            after_sync(&batch.rows);
+            // A hook that panics must not take the store with it.
+            if catch_unwind(AssertUnwindSafe(|| after_sync(&batch.rows))).is_err() {
+                tracing::error!(path = %self.path.display(), "the after_sync hook panicked");
+            }
         }
         for (offer, applied) in batch.offers.into_iter().zip(batch.applied) {
             offer.answer(Ok(applied.into_answer()));
@@ -184,34 +188,35 @@ impl Committer {
     /// The disk is still bad. The batch is settled even so if it can be seen that nothing of it
     /// is there; if it is there, its answer waits until it is known to be on disk.
     pub(super) fn recover(&mut self) -> Result<(), StoreError> {
-        match self.reopen() {
-            Ok((connection, there)) => {
-                tracing::info!(path = %self.path.display(), "the file can be written again");
-                self.connection = Some(connection);
-                match (self.unknown.take(), there) {
-                    (Some(batch), Lookup::There) => self.publish(batch),
-                    (Some(batch), Lookup::Absent) => refuse(batch.offers, &self.not_applied()),
-                    (None, Lookup::There | Lookup::Absent) => {}
-                }
-                Ok(())
-            }
+        let connection = match self.reopen() {
+            Ok(connection) => connection,
             Err(error) => {
                 if let Ok(Lookup::Absent) = self.look_without_writing()
                     && let Some(batch) = self.unknown.take()
                 {
                     refuse(batch.offers, &error);
                 }
-                Err(error)
+                return Err(error);
+            }
+        };
+        let looked = self.look(&connection);
+        tracing::info!(path = %self.path.display(), "the file can be written again");
+        self.connection = Some(connection);
+        if let Some(batch) = self.unknown.take() {
+            match looked {
+                Ok(Lookup::There) => self.publish(batch),
+                Ok(Lookup::Absent) => refuse(batch.offers, &self.not_applied()),
+                // Each place where it might be is damaged. That must not hold up anybody else.
+                Err(error) => refuse(batch.offers, &explain(&self.path, &error)),
             }
         }
+        Ok(())
     }
 
-    fn reopen(&mut self) -> Result<(Connection, Lookup), StoreError> {
+    fn reopen(&self) -> Result<Connection, StoreError> {
         let ordered = self.testing.at(DiskPoint::Reopen);
         ordered.map_err(|error| explain(&self.path, &error))?;
-        let connection = open::reopen(&self.path)?;
-        let there = self.look(&connection).map_err(|error| explain(&self.path, &error))?;
-        Ok((connection, there))
+        open::reopen(&self.path)
     }
 
     fn look_without_writing(&mut self) -> Result<Lookup, StoreError> {
@@ -219,7 +224,8 @@ impl Committer {
         self.look(&connection).map_err(|error| explain(&self.path, &error))
     }
 
-    /// Whether the batch is there. It is there whole or not at all, so one change decides.
+    /// Whether the batch is there. It is there whole or not at all, so the first change that can be
+    /// looked up decides.
     fn look(&mut self, connection: &Connection) -> rusqlite::Result<Lookup> {
         self.tails.clear();
         let Some(batch) = &self.unknown else { return Ok(Lookup::Absent) };
@@ -231,13 +237,18 @@ impl Committer {
             at_us: self.stamped_us,
             rows: None,
         };
+        let mut looked = Ok(Lookup::Absent);
         for (offer, applied) in batch.offers.iter().zip(&batch.applied) {
             match applied {
-                Applied::Written(_) if apply.is_there(&offer.change)? => return Ok(Lookup::There),
-                Applied::Written(_) | Applied::Judged(_) => {}
+                Applied::Judged(_) => {}
+                Applied::Written(_) => match apply.is_there(&offer.change) {
+                    Ok(true) => return Ok(Lookup::There),
+                    Ok(false) => return Ok(Lookup::Absent),
+                    Err(error) => looked = Err(error),
+                },
             }
         }
-        Ok(Lookup::Absent)
+        looked
     }
 
     fn not_applied(&self) -> StoreError {

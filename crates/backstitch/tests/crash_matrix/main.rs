@@ -1,0 +1,158 @@
+//! Each workflow is stopped at each of its commits: before it; after it and before its answer; with
+//! its answer lost; with the store full. However it is stopped, it comes out as if it never was.
+
+#[path = "../checks/mod.rs"]
+mod checks;
+
+mod outside;
+mod world;
+
+mod saga;
+mod scenarios;
+mod steps;
+
+use backstitch::Row;
+use backstitch::store::fault::FaultPlan;
+
+use crate::world::{Final, Scenario, Threads, World};
+
+/// A run without any fault: how it comes out, its journal, and how many commits it takes.
+fn undisturbed(scenario: &Scenario) -> (Final, Vec<Row>, u64) {
+    let (mut world, plan) = (World::new(Threads::One), FaultPlan::new());
+    world.run(scenario, vec![plan.clone()], |_| unreachable!("nobody dies"));
+    let (ended, rows) = world.outcome(scenario);
+    assert_blocks(scenario, &rows, 0);
+    (ended, rows, plan.count())
+}
+
+fn names(rows: &[Row]) -> Vec<&'static str> {
+    rows.iter().flat_map(|row| row.events.iter().map(|event| event.name())).collect()
+}
+
+/// Replay fits the journal at every place, unless the code was changed on purpose.
+fn assert_blocks(scenario: &Scenario, rows: &[Row], n: u64) {
+    let blocked = names(rows).contains(&"Blocked");
+    assert!(!blocked || scenario.name == "changed code", "{} at {n}: blocked", scenario.name);
+}
+
+/// Stops each scenario at each commit as `fault` says; the outcome must be the undisturbed one.
+fn at_every_commit(fault: fn(&FaultPlan, u64), later: fn(u32) -> FaultPlan, dies: Dies) {
+    at_every_commit_of(scenarios::all(), Threads::One, fault, later, dies);
+}
+
+fn at_every_commit_of(
+    scenarios: Vec<Scenario>,
+    threads: Threads,
+    fault: fn(&FaultPlan, u64),
+    later: fn(u32) -> FaultPlan,
+    dies: Dies,
+) {
+    for scenario in scenarios {
+        let (wanted, undisturbed_rows, commits) = undisturbed(&scenario);
+        for n in 1..=commits {
+            let (mut world, plan) = (World::new(threads), FaultPlan::new());
+            fault(&plan, n);
+            world.run(&scenario, vec![plan.clone()], later);
+            let (ended, rows) = world.outcome(&scenario);
+            let place = format!("{} at commit {n} of {commits}", scenario.name);
+            assert_eq!(ended, wanted, "{place}: {:#?}", names(&rows));
+            assert_blocks(&scenario, &rows, n);
+            match (dies, threads) {
+                (Dies::Yes, Threads::One) => {
+                    assert!(plan.is_dead(), "{place}: it was to die there");
+                }
+                (Dies::No, Threads::One) => {
+                    assert_nothing_doubled(&undisturbed_rows, &rows, &place);
+                }
+                // What stands in which row depends on who is faster.
+                (Dies::Yes | Dies::No, Threads::Two) => {}
+            }
+        }
+    }
+}
+
+fn no_fault(_process: u32) -> FaultPlan {
+    FaultPlan::new()
+}
+
+#[derive(Clone, Copy)]
+enum Dies {
+    Yes,
+    No,
+}
+
+/// Where nothing was lost, every step and every undo had as many attempts as without the fault.
+fn assert_nothing_doubled(undisturbed: &[Row], rows: &[Row], place: &str) {
+    for name in ["ExecutionStarted", "StepScheduled", "StepStarted", "RollbackStarted"] {
+        let count = |rows| names(rows).iter().filter(|n| **n == name).count();
+        assert_eq!(count(rows), count(undisturbed), "{place}: {name} in {:#?}", names(rows));
+    }
+    let lost = |rows: &[Row]| format!("{rows:?}").matches("origin: Lost").count();
+    assert_eq!(lost(rows), 0, "{place}: nothing was lost");
+}
+
+#[test]
+fn t1_every_scenario_comes_out_differently_from_the_others() {
+    // So that the comparisons below compare something.
+    let all = scenarios::all();
+    assert!(all.len() >= 11);
+    let ended: Vec<_> = all.iter().map(|scenario| undisturbed(scenario).0).collect();
+    for (scenario, ended) in all.iter().zip(&ended) {
+        println!("{}: {ended:?}", scenario.name);
+    }
+    assert!(ended.iter().any(|ended| ended.outcome == backstitch::RollbackOutcome::Incomplete));
+    assert!(ended.iter().any(|ended| ended.standing.is_empty()));
+}
+
+#[test]
+fn t1_p5_death_before_any_commit_changes_nothing_in_the_end() {
+    at_every_commit(FaultPlan::die_before, no_fault, Dies::Yes);
+}
+
+#[test]
+fn t1_p1_death_after_any_commit_and_before_its_answer_changes_nothing_in_the_end() {
+    at_every_commit(FaultPlan::die_after, no_fault, Dies::Yes);
+}
+
+#[test]
+fn t1_p4_processes_that_all_die_after_a_few_commits_change_nothing_in_the_end() {
+    // The repeated start, the record of what was lost, and a few more: each gets a little further.
+    let later = |process| {
+        let plan = FaultPlan::new();
+        plan.die_after(3 + u64::from(process % 3));
+        plan
+    };
+    at_every_commit(FaultPlan::die_after, later, Dies::Yes);
+}
+
+#[test]
+fn b96_a_lost_answer_to_any_commit_doubles_nothing() {
+    at_every_commit(FaultPlan::lose_answer, no_fault, Dies::No);
+}
+
+#[test]
+fn b66_a_store_that_is_full_at_any_commit_ends_nothing() {
+    at_every_commit(|plan, n| plan.unavailable(n, 3), no_fault, Dies::No);
+}
+
+#[test]
+fn t1_death_after_any_commit_changes_nothing_when_bodies_run_beside_the_driver() {
+    let all = scenarios::all();
+    at_every_commit_of(all, Threads::Two, FaultPlan::die_after, no_fault, Dies::Yes);
+}
+
+#[test]
+fn b96_a_lost_answer_doubles_nothing_when_bodies_run_beside_the_driver() {
+    let all = scenarios::all();
+    at_every_commit_of(all, Threads::Two, FaultPlan::lose_answer, no_fault, Dies::No);
+}
+
+#[test]
+fn t18_each_end_at_each_step_with_each_kind_of_undo_survives_death_after_any_commit() {
+    at_every_commit_of(saga::all(), Threads::One, FaultPlan::die_after, no_fault, Dies::Yes);
+}
+
+#[test]
+fn t18_each_end_at_each_step_with_each_kind_of_undo_survives_death_before_any_commit() {
+    at_every_commit_of(saga::all(), Threads::One, FaultPlan::die_before, no_fault, Dies::Yes);
+}
