@@ -62,7 +62,8 @@ pub struct Draft {
 impl Draft {
     /// Encodes `events` below `header`.
     pub fn new(header: Header, events: &[Event]) -> Draft {
-        let mut out = Vec::with_capacity(64 * events.len());
+        // An event of a step has about a hundred bytes: its policy, or its output.
+        let mut out = Vec::with_capacity(128 * events.len());
         for event in events {
             event.encode(&mut out);
         }

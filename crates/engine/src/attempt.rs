@@ -30,7 +30,7 @@ pub(crate) async fn run<T>(
     make: impl FnOnce() -> BoxFuture<Result<T, Failure>>,
     output: impl FnOnce(T) -> AttemptEnd,
 ) -> AttemptEnd {
-    if !options.cancel.begin() {
+    if !options.cancel.begin().await {
         return AttemptEnd::Dropped;
     }
     let name = match options.what {

@@ -9,8 +9,8 @@ use backstitch_core::limits::POLLS_PER_GROUP_MAX;
 use backstitch_core::payload::Payload;
 use backstitch_core::session::{GroupStart, Report};
 
-use crate::desk::{Collected, Desk};
-use crate::program::{Body, BoxFuture, Handler};
+use crate::desk::{Closures, Collected, Desk};
+use crate::program::BoxFuture;
 
 /// The future of a workflow function, with its desk.
 pub(crate) struct RunningCode {
@@ -22,7 +22,7 @@ pub(crate) struct RunningCode {
 pub(crate) struct Played {
     pub report: Report,
     /// Where the asks of the report stand on the desk, and their closures.
-    pub closures: Vec<(usize, Option<Body>, Option<Handler>)>,
+    pub closures: Vec<Closures>,
     /// It woke itself more often than anything sensible does.
     pub spins: bool,
 }
@@ -73,18 +73,14 @@ impl RunningCode {
             }
         }
         let open_at_end = if ended.is_some() { self.desk.open_ordinals() } else { Vec::new() };
-        let Collected { mut asks, mut drops, undecodable } = self.desk.collect();
+        let Collected { mut asks, mut closures, mut drops, undecodable } = self.desk.collect();
         drops.extend(open_at_end);
         if ended.is_some() {
             // What is asked for in the last poll is dropped with the function: it never existed.
             asks.clear();
+            closures.clear();
         }
-        let mut report = Report { asks: Vec::with_capacity(asks.len()), drops, ended, undecodable };
-        let mut closures = Vec::with_capacity(asks.len());
-        for (slot, asked, body, undo) in asks {
-            report.asks.push(asked);
-            closures.push((slot, body, undo));
-        }
+        let report = Report { asks, drops, ended, undecodable };
         Played { report, closures, spins: polls >= POLLS_PER_GROUP_MAX }
     }
 

@@ -70,7 +70,9 @@ struct Inner {
     now_us: i64,
     group: u64,
     draws: u64,
-    counts: HashMap<(Vec<String>, i32, String), u32>,
+    /// Where the names that were used so far stand in `name_uses`.
+    names: HashMap<(Vec<String>, i32, String), usize>,
+    name_uses: Vec<NameUse>,
     slots: Vec<Slot>,
     free: Vec<usize>,
     by_ord: HashMap<Ordinal, usize>,
@@ -80,14 +82,23 @@ struct Inner {
     asked: Vec<usize>,
     /// Dropped in this group.
     dropped: Vec<Ordinal>,
-    /// Steps first polled in this group, and where they were built.
-    started_names: HashMap<(Vec<String>, String), &'static Location<'static>>,
     undecodable: Option<String>,
     last_place: Option<&'static Location<'static>>,
 }
 
+/// A name of one kind in one scope.
+#[derive(Default)]
+struct NameUse {
+    /// How many things of this name were built.
+    count: u32,
+    /// In which group one of them was first polled last, and where that one was built.
+    started: Option<(u64, &'static Location<'static>)>,
+}
+
 struct Slot {
     key: Key,
+    /// Its name in `name_uses`.
+    name: usize,
     place: &'static Location<'static>,
     state: SlotState,
     ord: Option<Ordinal>,
@@ -102,10 +113,15 @@ enum SlotState {
     Visible(Outcome),
 }
 
+/// A place on the desk, with the body and the undo of what stands there.
+pub(crate) type Closures = (usize, Option<Body>, Option<Handler>);
+
 /// What the driver takes off the desk after a group.
 #[derive(Default)]
 pub(crate) struct Collected {
-    pub asks: Vec<(usize, Asked, Option<Body>, Option<Handler>)>,
+    pub asks: Vec<Asked>,
+    /// Where each of `asks` stands on the desk, and its closures.
+    pub closures: Vec<Closures>,
     pub drops: Vec<Ordinal>,
     pub undecodable: Option<String>,
 }
@@ -182,9 +198,18 @@ impl Desk {
         if !self.is_polling() {
             return Err(self.built_elsewhere(name, place));
         }
-        let mut inner = self.lock();
+        let mut guard = self.lock();
+        let inner = &mut *guard;
+        let in_use = inner.name_uses.len();
+        let index =
+            *inner.names.entry((scope.to_vec(), kind as i32, name.to_owned())).or_insert(in_use);
+        if index == in_use {
+            inner.name_uses.push(NameUse::default());
+        }
+        let name_use = &mut inner.name_uses[index];
         if kind == KeyKind::Step
-            && let Some(first) = inner.started_names.get(&(scope.to_vec(), name.to_owned()))
+            && let Some((group, first)) = name_use.started
+            && group == inner.group
         {
             return Err(refused(
                 "AmbiguousStep",
@@ -196,11 +221,11 @@ impl Desk {
                 ),
             ));
         }
-        let count = inner.counts.entry((scope.to_vec(), kind as i32, name.to_owned())).or_insert(0);
-        *count += 1;
-        let key =
-            Key { scope: scope.to_vec(), kind: kind as i32, name: name.to_owned(), count: *count };
-        let slot = Slot { key, place, state: SlotState::Built, ord: None, waker: None };
+        name_use.count += 1;
+        let count = name_use.count;
+        let key = Key { scope: scope.to_vec(), kind: kind as i32, name: name.to_owned(), count };
+        let state = SlotState::Built;
+        let slot = Slot { key, name: index, place, state, ord: None, waker: None };
         let index = match inner.free.pop() {
             Some(index) => {
                 inner.slots[index] = slot;
@@ -263,9 +288,9 @@ impl Desk {
             SlotState::Built => {
                 slot.state = SlotState::Asked(Box::new(request(now_us)));
                 inner.asked.push(ticket.0);
-                if slot.key.kind() == KeyKind::Step {
-                    let name = (slot.key.scope.clone(), slot.key.name.clone());
-                    inner.started_names.entry(name).or_insert(slot.place);
+                let started = &mut inner.name_uses[slot.name].started;
+                if started.is_none_or(|(group, _)| group != inner.group) {
+                    *started = Some((inner.group, slot.place));
                 }
                 Poll::Pending
             }
@@ -323,7 +348,6 @@ impl Desk {
         inner.group = group;
         inner.draws = 0;
         inner.now_us = now_us;
-        inner.started_names.clear();
     }
 
     /// Makes an outcome visible and wakes whoever waits for it, and nobody else.
@@ -344,6 +368,7 @@ impl Desk {
         let mut inner = self.lock();
         let mut collected = Collected {
             asks: Vec::with_capacity(inner.asked.len()),
+            closures: Vec::with_capacity(inner.asked.len()),
             drops: std::mem::take(&mut inner.dropped),
             undecodable: inner.undecodable.take(),
         };
@@ -354,8 +379,8 @@ impl Desk {
                 unreachable!("what stands in the list was asked for");
             };
             let place = slot.place.to_string();
-            let asked = Asked { key: slot.key.clone(), place, what: request.what };
-            collected.asks.push((index, asked, request.body, request.undo));
+            collected.asks.push(Asked { key: slot.key.clone(), place, what: request.what });
+            collected.closures.push((index, request.body, request.undo));
         }
         collected
     }

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use backstitch_core::event::RollbackCause;
 use backstitch_core::failure::Failure;
@@ -58,29 +58,68 @@ pub struct CancelToken(Arc<TokenState>);
 
 #[derive(Debug, Default)]
 struct TokenState {
-    begun: AtomicBool,
+    /// One of the four below: where the body stands before its first poll.
+    place: AtomicU8,
     cancelled: AtomicBool,
     notify: Notify,
 }
 
+/// It begins when it is first polled.
+const READY: u8 = 0;
+/// Its first poll waits: a decision to roll back is on its way.
+const HELD: u8 = 1;
+/// It has begun, and nobody holds it back any more.
+const BEGUN: u8 = 2;
+/// It never begins.
+const WITHDRAWN: u8 = 3;
+
 impl CancelToken {
     /// Tells everybody who holds the token. A body that has not begun never does.
     pub fn cancel(&self) {
+        self.step(READY, WITHDRAWN);
+        self.step(HELD, WITHDRAWN);
         self.0.cancelled.store(true, Ordering::SeqCst);
         self.0.notify.notify_waiters();
     }
 
     /// Cancels a body that has not begun, and lets one go on that has.
     pub(crate) fn withdraw(&self) {
-        // Whoever is first decides: the body, or this.
-        if !self.0.begun.swap(true, Ordering::SeqCst) {
+        if self.step(READY, WITHDRAWN) || self.step(HELD, WITHDRAWN) {
             self.cancel();
         }
     }
 
-    /// Whether the body may begin; asked once.
-    pub(crate) fn begin(&self) -> bool {
-        !self.0.begun.swap(true, Ordering::SeqCst) && !self.is_cancelled()
+    /// Holds a body back that has not begun.
+    pub(crate) fn hold(&self) {
+        self.step(READY, HELD);
+    }
+
+    /// Lets a body begin that was held back.
+    pub(crate) fn release(&self) {
+        if self.step(HELD, READY) {
+            self.0.notify.notify_waiters();
+        }
+    }
+
+    /// Whether the body may begin; asked once, and answered when it is not held.
+    pub(crate) async fn begin(&self) -> bool {
+        loop {
+            let notified = self.0.notify.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            if self.step(READY, BEGUN) {
+                return true;
+            }
+            if self.0.place.load(Ordering::SeqCst) == WITHDRAWN {
+                return false;
+            }
+            notified.await;
+        }
+    }
+
+    /// Whoever is first decides: the body that begins, or the one who does not want it to.
+    fn step(&self, from: u8, to: u8) -> bool {
+        self.0.place.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Whether the body is no longer wanted.
@@ -90,10 +129,13 @@ impl CancelToken {
 
     /// Completes when the body is no longer wanted.
     pub async fn cancelled(&self) {
-        let notified = self.0.notify.notified();
-        tokio::pin!(notified);
-        notified.as_mut().enable();
-        if !self.is_cancelled() {
+        loop {
+            let notified = self.0.notify.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            if self.is_cancelled() {
+                return;
+            }
             notified.await;
         }
     }

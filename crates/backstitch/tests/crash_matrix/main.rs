@@ -7,6 +7,7 @@ mod checks;
 mod outside;
 mod world;
 
+mod random;
 mod saga;
 mod scenarios;
 mod steps;
@@ -155,4 +156,33 @@ fn t18_each_end_at_each_step_with_each_kind_of_undo_survives_death_after_any_com
 #[test]
 fn t18_each_end_at_each_step_with_each_kind_of_undo_survives_death_before_any_commit() {
     at_every_commit_of(saga::all(), Threads::One, FaultPlan::die_before, no_fault, Dies::Yes);
+}
+
+/// A random program under random faults.
+fn random(seed: u64, threads: Threads) {
+    let (mut world, scenario) = (World::new(threads), random::scenario(seed));
+    world.run(&scenario, random::faults(seed), no_fault);
+    let (ended, rows) = world.outcome(&scenario);
+    let what = format!("seed {seed}, {threads:?}: {ended:?} {:#?}", names(&rows));
+    random::assert_accounted_for(&checks::check(&rows), &ended.standing, &what);
+    assert_blocks(&scenario, &rows, seed);
+}
+
+/// Where the seeds begin, and how many there are; more on request.
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name: &str, default| {
+        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+    };
+    let from = number("BACKSTITCH_SEED", 0);
+    from..from + number("BACKSTITCH_SEEDS", 300)
+}
+
+#[test]
+fn t6_random_programs_under_random_faults_and_verbs_keep_the_promises() {
+    seeds().for_each(|seed| random(seed, Threads::One));
+}
+
+#[test]
+fn t6_random_programs_whose_bodies_run_beside_the_driver_keep_the_promises() {
+    seeds().for_each(|seed| random(seed, Threads::Two));
 }

@@ -6,13 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use backstitch::core::event::Event;
 use backstitch::core::id::Ordinal;
 use backstitch::store::CommittedRow;
-use backstitch::{Failure, FailureExt, Row, StepCtx, Undo, msg};
-
-use crate::world::Threads;
+use backstitch::{Error, ErrorKind, Failure, FailureExt, Row, StepCtx, Undo, msg};
 
 /// What is applied and reversed outside of the workflow. Outlives every process.
-#[derive(Clone)]
-pub struct Outside(Arc<Mutex<Books>>, Threads);
+#[derive(Clone, Default)]
+pub struct Outside(Arc<Mutex<Books>>);
 
 #[derive(Default)]
 struct Books {
@@ -28,6 +26,8 @@ struct Books {
     journal: Durable,
     bodies_at_work: usize,
     violations: Vec<String>,
+    /// What those were told who waited for the result.
+    told: Vec<Result<String, ErrorKind>>,
 }
 
 /// What the journal says durably, as the hook behind the sync sees it.
@@ -40,10 +40,6 @@ struct Durable {
 }
 
 impl Outside {
-    pub fn new(threads: Threads) -> Outside {
-        Outside(Arc::default(), threads)
-    }
-
     fn lock(&self) -> MutexGuard<'_, Books> {
         self.0.lock().unwrap()
     }
@@ -77,8 +73,7 @@ impl Outside {
         if !books.journal.steps.contains(&(key.clone(), attempt)) {
             books.violations.push(format!("body {key} {attempt} without an intent (P2)"));
         }
-        // On another thread it may begin while the decision is on its way to its author.
-        if books.journal.decided && self.1 == Threads::One {
+        if books.journal.decided {
             books.violations.push(format!("body {key} {attempt} after the decision (P5)"));
         }
         books.began.insert(s.name().to_owned());
@@ -135,6 +130,18 @@ impl Outside {
     pub async fn flag(&self, flag: &str) {
         while !self.is_up(flag) {
             tokio::task::yield_now().await;
+        }
+    }
+
+    pub fn told(&self, result: Result<String, ErrorKind>) {
+        self.lock().told.push(result);
+    }
+
+    /// Nobody was told what did not come true (P1).
+    pub fn assert_told(&self, result: &Result<String, Error>) {
+        let result = result.clone().map_err(|error| error.kind());
+        for told in &self.lock().told {
+            assert_eq!(*told, result, "somebody was told otherwise (P1)");
         }
     }
 

@@ -102,7 +102,7 @@ fn undone(step: Step<String>, undo: Undo) -> Step<String> {
 
 fn deeds(seen: &Seen<'_>, at: usize, ends: Ends) -> Vec<Deed> {
     match (seen.status, ends) {
-        (Status::Stuck, _) => vec![Deed::Raise("once"), Deed::RetryUndo("s0")],
+        (Status::Stuck, _) => vec![Deed::Raise("once"), Deed::RetryUndo("s0".into())],
         (Status::RollingBack, Ends::Cancelled) => vec![Deed::Raise("go on")],
         (_, Ends::Cancelled) if seen.outside.has_begun(STEPS[at]) => vec![Deed::Cancel],
         (_, Ends::Terminated) if seen.outside.has_begun(STEPS[at]) => vec![Deed::Terminate],

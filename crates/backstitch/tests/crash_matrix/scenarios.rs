@@ -237,7 +237,7 @@ fn mended() -> Vec<Scenario> {
             "undo retried",
             |_| broken_undo(),
             |seen: &Seen<'_>| match seen.status {
-                Status::Stuck => vec![Deed::Raise("mended"), Deed::RetryUndo("b")],
+                Status::Stuck => vec![Deed::Raise("mended"), Deed::RetryUndo("b".into())],
                 _ => vec![],
             },
         ),
@@ -245,14 +245,14 @@ fn mended() -> Vec<Scenario> {
             "undo waived",
             |_| broken_undo(),
             |seen: &Seen<'_>| match seen.status {
-                Status::Stuck => vec![Deed::WaiveUndo("b")],
+                Status::Stuck => vec![Deed::WaiveUndo("b".into())],
                 _ => vec![],
             },
         ),
         Scenario::new("changed code", forgetful, |seen: &Seen<'_>| {
             match (seen.process, seen.status) {
                 (2, Status::Blocked | Status::Stuck) => vec![Deed::Redeploy],
-                (3.., Status::Stuck) => vec![Deed::RetryUndo("c")],
+                (3.., Status::Stuck) => vec![Deed::RetryUndo("c".into())],
                 _ => vec![],
             }
         }),

@@ -21,10 +21,13 @@ use crate::outside::Outside;
 pub struct Scenario {
     pub name: String,
     /// The code that the n-th process runs.
-    pub code: Box<dyn Fn(u32) -> FnWorkflow<(), String>>,
+    pub code: Box<Code>,
     /// What somebody does, given what can be seen. Each deed is done once.
-    pub deeds: Box<dyn Fn(&Seen<'_>) -> Vec<Deed>>,
+    pub deeds: Box<Deeds>,
 }
+
+type Code = dyn Fn(u32) -> FnWorkflow<(), String>;
+type Deeds = dyn Fn(&Seen<'_>) -> Vec<Deed>;
 
 impl Scenario {
     pub fn new(
@@ -40,17 +43,19 @@ impl Scenario {
 pub struct Seen<'a> {
     pub process: u32,
     pub status: Status,
+    pub run: &'a Run,
     pub outside: &'a Outside,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Deed {
     Cancel,
     Terminate,
+    Kill,
     Pause,
     Resume,
-    RetryUndo(&'static str),
-    WaiveUndo(&'static str),
+    RetryUndo(String),
+    WaiveUndo(String),
     /// Lets a body or an undo that waits for it go on.
     Raise(&'static str),
     /// Ends the process, so that the next one runs other code.
@@ -112,7 +117,7 @@ const HANGING_LOOKS: u32 = 300;
 
 impl World {
     pub fn new(threads: Threads) -> World {
-        let (clock, outside) = (ManualClock::new(1_767_225_600_000_000), Outside::new(threads));
+        let (clock, outside) = (ManualClock::new(1_767_225_600_000_000), Outside::default());
         let now = {
             let clock = clock.clone();
             Arc::new(move || clock.now_us())
@@ -173,6 +178,7 @@ impl World {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
             }
         };
+        self.wait_beside(&app).await;
         let (mut looks, mut rows) = (0, 0);
         let began = Instant::now();
         loop {
@@ -180,13 +186,17 @@ impl World {
             if status.status.is_closed() {
                 return Ended::Closed;
             }
-            let seen =
-                Seen { process: self.process, status: status.status, outside: &self.outside };
+            let seen = Seen {
+                process: self.process,
+                status: status.status,
+                run: &status.run,
+                outside: &self.outside,
+            };
             for deed in (scenario.deeds)(&seen) {
                 if deed == Deed::Redeploy {
                     return Ended::Died;
                 }
-                if !self.done.contains(&deed) && self.do_it(&handle, deed).await {
+                if !self.done.contains(&deed) && self.do_it(&handle, &deed).await {
                     self.done.insert(deed);
                 }
             }
@@ -196,6 +206,18 @@ impl World {
             assert!(began.elapsed() < HANG, "{}: {status:?}", scenario.name);
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Somebody else waits for the result, and notes what he is told.
+    async fn wait_beside(&self, app: &App) {
+        let handle: Handle<String> = app.handle("t").await.unwrap();
+        let outside = self.outside.clone();
+        tokio::spawn(async move {
+            let told = handle.result().await.map_err(|error| error.kind());
+            if !matches!(told, Err(ErrorKind::Stuck | ErrorKind::Stopped)) {
+                outside.told(told);
+            }
+        });
     }
 
     fn move_the_clock(&self, app: &App, status: &ExecutionStatus, looks: u32) {
@@ -222,14 +244,15 @@ impl World {
     }
 
     /// Whether it is done; what the store could not take is asked for again.
-    async fn do_it(&self, handle: &Handle<String>, deed: Deed) -> bool {
+    async fn do_it(&self, handle: &Handle<String>, deed: &Deed) -> bool {
         let request: VerbRequest = match deed {
             Deed::Cancel => handle.cancel(),
             Deed::Terminate => handle.terminate(),
+            Deed::Kill => handle.kill(),
             Deed::Pause => handle.pause(),
             Deed::Resume => handle.resume(),
-            Deed::RetryUndo(step) => handle.retry_undo(step),
-            Deed::WaiveUndo(step) => handle.waive_undo(step),
+            Deed::RetryUndo(step) => handle.retry_undo(step.as_str()),
+            Deed::WaiveUndo(step) => handle.waive_undo(step.as_str()),
             Deed::Raise(flag) => {
                 self.outside.raise(flag);
                 return true;
@@ -266,7 +289,9 @@ impl World {
                 .await
                 .unwrap();
             let handle: Handle<String> = app.handle("t").await.unwrap();
-            let result = handle.result().await.map_err(|error| match error.failure() {
+            let result = handle.result().await;
+            self.outside.assert_told(&result);
+            let result = result.map_err(|error| match error.failure() {
                 Some(failure) => failure.to_string(),
                 None => format!("{:?}", error.kind()),
             });

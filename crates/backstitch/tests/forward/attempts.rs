@@ -195,6 +195,38 @@ async fn b14_fewer_attempts_than_were_used_grant_no_further_one() {
     assert_eq!(journal(&handle).await.starts(1).len(), 3);
 }
 
+#[workflow]
+async fn hangs(ctx: Ctx, (): ()) -> Result<()> {
+    ctx.step("call", async |s: StepCtx| {
+        s.state::<Effects>().add(format!("try {}", s.attempt()));
+        std::future::pending().await
+    })
+    .deadline("10s")
+    .await
+}
+
+#[tokio::test]
+async fn b09_a_deadline_cuts_the_attempt_that_is_running_also_after_a_crash() {
+    for crash in [false, true] {
+        let world = World::new();
+        let app = world.open(|b| b.register(hangs)).await;
+        let mut handle = app.start(hangs, "t", ()).await.unwrap();
+        world.effects.wait_for("try 1", 1).await;
+        world.advance(Duration::from_secs(6));
+        if crash {
+            let app = world.open(|b| b.register(hangs)).await;
+            handle = seen_by(&app, &handle).await;
+            world.effects.wait_for("try 2", 1).await;
+        }
+        world.advance(Duration::from_micros(4_000_000 - 1));
+        until(&handle, Status::Running).await;
+        world.advance(Duration::from_micros(1));
+        let error = handle.result().await.unwrap_err();
+        assert_eq!(error.failure().unwrap().origin(), Origin::Timeout);
+        assert_eq!(world.effects.all().len(), 1 + usize::from(crash));
+    }
+}
+
 #[tokio::test]
 async fn p2_an_attempt_is_durable_before_its_body_begins() {
     let seen = Arc::new(Mutex::new(None::<Handle<()>>));

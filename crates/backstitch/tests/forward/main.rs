@@ -22,6 +22,7 @@ mod limits;
 mod options;
 mod outputs;
 mod panics;
+mod programs;
 mod registering;
 mod replay;
 mod results;

@@ -175,6 +175,29 @@ async fn b13_a_sleep_inside_a_body_is_refused_as_well() {
 }
 
 #[tokio::test]
+async fn b13_a_step_that_is_awaited_inside_a_body_is_refused_as_well() {
+    let nests = workflow_fn("nests", |ctx: Ctx, (): ()| async move {
+        let built = ctx.step("inner", async |s: StepCtx| {
+            s.state::<Effects>().add("inner");
+            Ok(())
+        });
+        let built = Arc::new(Mutex::new(Some(built)));
+        ctx.step("outer", async move |_s| {
+            let inner = built.lock().unwrap().take().expect("it is there");
+            inner.await
+        })
+        .await
+    });
+    let world = World::new();
+    let app = world.open(|b| b.register(nests.clone())).await;
+    let handle = app.start(nests, "t", ()).await.unwrap();
+    let error = handle.result().await.unwrap_err();
+    assert_eq!(error.failure().unwrap().type_name, "NestedStep");
+    assert_eq!(journal(&handle).await.run.asks.len(), 1);
+    assert!(world.effects.all().is_empty());
+}
+
+#[tokio::test]
 async fn b13_a_step_built_in_a_spawned_task_is_refused() {
     let spawns = workflow_fn("spawns", |ctx: Ctx, (): ()| async move {
         let inner = ctx.clone();

@@ -1,19 +1,16 @@
 //! Between the decision and the first undo (R5, P5, P7).
 
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backstitch::core::event::Event;
 use backstitch::{
-    Ctx, Failure, FailureExt, OnAbandon, Result, Retry, RollbackOutcome, Status, Step, join, msg,
-    select, workflow,
+    Ctx, Failure, FailureExt, OnAbandon, Result, Retry, Status, Step, join, msg, select, workflow,
 };
 
 use backstitch::store::{Change, Store};
 
-use crate::stage::{Gates, Stage, booking, checked, gated, refusal, undone, undos};
-use crate::world::{Effects, events, eventually, until};
+use crate::stage::{Gates, Stage, a_while, booking, checked, gated, refusal, undone, undos};
+use crate::world::{Effects, events, until};
 use crate::wrapped::{Wrapped, appended};
 
 /// The first failure drops the other, as with `try_join`.
@@ -40,9 +37,7 @@ async fn b62_w02_the_decision_comes_at_once_and_no_undo_before_the_sibling_has_s
     assert_eq!((status.rollback.done, status.rollback.of), (0, 2));
     assert!(!status.run.in_flight.is_empty());
     // However long it takes: no undo starts.
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    a_while().await;
     assert!(undos(&stage.effects()).is_empty());
     stage.gates.open("slow");
     handle.result().await.unwrap_err();
@@ -226,23 +221,27 @@ async fn p5_a_step_that_is_asked_for_in_the_row_of_the_decision_never_runs() {
 #[tokio::test]
 async fn p5_a_body_that_has_not_begun_at_the_decision_never_does() {
     let stage = Stage::new();
-    // c ends while the row that starts b is on its way.
+    // c ends while the row that starts b is on its way; and the answer to the decision takes a
+    // while, in which b could begin.
     let gates = stage.gates.clone();
     let store = Wrapped::new(stage.world.reopen()).on_commit(move |inner, change| {
         let starts_b =
             |event: &Event| matches!(event, Event::StepScheduled(e) if e.key.name == "b");
         let Change::Append(append) = &change else { return inner.commit(change) };
-        if !appended(append).iter().any(starts_b) {
-            return inner.commit(change);
-        }
         let inner = inner.clone();
-        gates.open("c");
-        Box::pin(async move {
-            for _ in 0..100 {
-                tokio::task::yield_now().await;
-            }
-            inner.commit(change).await
-        })
+        if appended(append).iter().any(starts_b) {
+            gates.open("c");
+            Box::pin(async move {
+                a_while().await;
+                inner.commit(change).await
+            })
+        } else {
+            let answer = inner.commit(change);
+            Box::pin(async move {
+                a_while().await;
+                answer.await
+            })
+        }
     });
     let setup = |b: backstitch::Builder| b.state(stage.gates.clone()).register(c_ends_later);
     let app = stage.world.open_on(store.shared(), setup).await;
@@ -269,114 +268,6 @@ async fn c_ends_later(ctx: Ctx, (): ()) -> Result<()> {
         first = first => first,
         second = second => second,
     }
-}
-
-/// Blocks the thread that it runs on until the other end is dropped.
-#[derive(Clone, Default)]
-struct Blocker(Arc<Mutex<Option<Sender<()>>>>);
-
-impl Blocker {
-    fn block(&self) {
-        let (release, released) = channel::<()>();
-        *self.0.lock().unwrap() = Some(release);
-        let _ = released.recv();
-    }
-
-    fn release(&self) {
-        self.0.lock().unwrap().take();
-    }
-}
-
-#[workflow]
-async fn never_yields(ctx: Ctx, settles: bool) -> Result<()> {
-    booking(&ctx, "a").await?;
-    let on_abandon = if settles { OnAbandon::Settle } else { OnAbandon::Cancel };
-    let stubborn = ctx
-        .step("stubborn", async |s| {
-            s.state::<Effects>().add("begin stubborn");
-            s.state::<Blocker>().block();
-            s.state::<Effects>().add("end stubborn");
-            Ok("ticket stubborn".to_owned())
-        })
-        .rollback(undone)
-        .timeout("1m")
-        .on_abandon(on_abandon);
-    stubborn.await?;
-    Ok(())
-}
-
-async fn left_behind(id: &str, settles: bool, yields_until: Duration) {
-    let (stage, blocker) = (Stage::new(), Blocker::default());
-    let app = stage.open(|b| b.state(blocker.clone()).register(never_yields)).await;
-    let handle = app.start(never_yields, id, settles).await.unwrap();
-    stage.sees("begin stubborn").await;
-    handle.cancel().await.unwrap();
-    until(&handle, Status::RollingBack).await;
-    stage.world.advance(yields_until - Duration::from_secs(1));
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(stage.effects(), ["do a", "begin stubborn"], "it has its grace");
-    stage.world.advance(Duration::from_secs(1));
-    assert_eq!(handle.closed().await.unwrap(), Status::Cancelled);
-    assert_eq!(undos(&stage.effects()), ["undo stubborn: unknown", "undo a: succeeded"]);
-    let attention = app.attention(10).await.unwrap();
-    assert_eq!(attention.len(), 1);
-    assert_eq!(attention[0].kind, "did_not_yield");
-    assert!(attention[0].message.contains("stubborn"), "{}", attention[0].message);
-    // Its late end changes nothing.
-    let before = handle.journal().await.unwrap();
-    blocker.release();
-    stage.sees("end stubborn").await;
-    assert_eq!(handle.journal().await.unwrap(), before);
-    assert_eq!(handle.status().await.unwrap().rollback.outcome, RollbackOutcome::Complete);
-    checked(&handle).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b98_w38_a_body_that_never_yields_is_left_behind_after_the_grace() {
-    left_behind("stops", false, Duration::from_secs(30)).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b98_one_that_may_settle_is_left_behind_after_its_timeout_and_the_grace() {
-    left_behind("settles", true, Duration::from_secs(60 + 30)).await;
-}
-
-#[workflow]
-async fn stubborn_loser(ctx: Ctx, (): ()) -> Result<u32> {
-    let stubborn = ctx.step("stubborn", async |s| {
-        s.state::<Effects>().add("begin stubborn");
-        s.state::<Blocker>().block();
-        s.state::<Effects>().add("end stubborn");
-        Ok(0)
-    });
-    let quick = ctx.step("quick", async |s| {
-        s.state::<Gates>().pass("quick").await;
-        Ok(1)
-    });
-    let (_, first) = backstitch::race([stubborn, quick]).await;
-    let then = gated(&ctx, "then").await?;
-    assert_eq!(then, "ticket then");
-    first
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b98_the_late_end_of_a_dropped_step_that_was_left_behind_disturbs_nobody() {
-    let (stage, blocker) = (Stage::new(), Blocker::default());
-    let app = stage.open(|b| b.state(blocker.clone()).register(stubborn_loser)).await;
-    let handle = app.start(stubborn_loser, "t", ()).await.unwrap();
-    stage.sees("begin stubborn").await;
-    stage.gates.open("quick");
-    stage.sees("begin then").await;
-    stage.world.advance(Duration::from_secs(30));
-    eventually("it is left behind", async || !app.attention(1).await.unwrap().is_empty()).await;
-    blocker.release();
-    stage.sees("end stubborn").await;
-    stage.gates.open("then");
-    assert_eq!(handle.result().await.unwrap(), 1);
-    let run = checked(&handle).await;
-    assert_eq!(run.step(1).unwrap().output, None, "recorded is final");
 }
 
 #[workflow]
@@ -408,9 +299,7 @@ async fn r1_a_failure_that_a_join_holds_back_decides_only_when_the_code_returns_
     let app = stage.open(|b| b.register(join_of_two)).await;
     let handle = app.start(join_of_two, "t", ()).await.unwrap();
     stage.sees("begin slow").await;
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    a_while().await;
     assert_eq!(handle.status().await.unwrap().status, Status::Running);
     stage.gates.open("slow");
     handle.result().await.unwrap_err();

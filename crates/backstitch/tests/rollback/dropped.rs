@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use backstitch::core::event::Event;
 use backstitch::core::run::Run;
 use backstitch::{
     CauseKind, Ctx, Failure, OnAbandon, Result, Retry, RollbackOutcome, Status, join, msg, race,
     select, workflow,
 };
 
-use crate::stage::{Gates, Stage, booking, checked, gated, refusal, undone, undos};
+use crate::stage::{Gates, Stage, a_while, booking, checked, gated, refusal, undone, undos};
 use crate::world::{Effects, events, until};
 
 /// The causes of the last rollback.
@@ -79,9 +78,7 @@ async fn b88_with_keep_when_dropped_it_is_not_undone_but_success_waits_for_its_e
     let app = stage.open(|b| b.register(keeps)).await;
     let handle = app.start(keeps, "t", ()).await.unwrap();
     stage.sees("begin slow").await;
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    a_while().await;
     let status = handle.status().await.unwrap().status;
     assert_eq!(status, Status::Running, "it is in flight (P7)");
     stage.gates.open("slow");
@@ -220,90 +217,6 @@ async fn r13_a_dropped_step_that_waits_for_a_retry_is_not_tried_again() {
     checked(&handle).await;
 }
 
-/// The second step ends while the code holds its future and awaits something else; then the code
-/// lets go of it.
-#[workflow]
-async fn holds_the_loser(ctx: Ctx, (): ()) -> Result<String> {
-    let (mut first, mut second) = (booking(&ctx, "first"), gated(&ctx, "second"));
-    let winner = select! {
-        first = &mut first => first?,
-        second = &mut second => second?,
-    };
-    gated(&ctx, "then").await?;
-    drop(second);
-    Ok(winner)
-}
-
-#[tokio::test]
-async fn r13_a_step_that_ended_unread_before_the_code_let_go_of_it_is_undone() {
-    let stage = Stage::new();
-    let app = stage.open(|b| b.register(holds_the_loser)).await;
-    let handle = app.start(holds_the_loser, "t", ()).await.unwrap();
-    stage.sees("begin then").await;
-    stage.gates.open("second");
-    stage.sees("do second").await;
-    until_recorded(&handle, 2).await;
-    stage.gates.open("then");
-    assert_eq!(handle.result().await.unwrap(), "ticket first");
-    assert_eq!(undos(&stage.effects()), ["undo second: succeeded"]);
-    checked(&handle).await;
-}
-
-async fn until_recorded<T>(handle: &backstitch::Handle<T>, ord: u32) {
-    crate::world::eventually("its outcome is recorded", async || {
-        handle.status().await.unwrap().run.step(ord).unwrap().is_recorded()
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn r13_the_drop_of_an_unread_outcome_is_the_same_after_a_crash() {
-    let stage = Stage::new();
-    let app = stage.open(|b| b.register(holds_the_loser)).await;
-    let handle = app.start(holds_the_loser, "t", ()).await.unwrap();
-    stage.sees("begin then").await;
-    stage.gates.open("second");
-    until_recorded(&handle, 2).await;
-    let app = stage.open(|b| b.register(holds_the_loser)).await;
-    stage.gates.open("then");
-    let handle = app.handle::<String>("t").await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), "ticket first");
-    assert_eq!(undos(&stage.effects()), ["undo second: succeeded"]);
-    assert!(!events(&handle).await.contains(&"Blocked"));
-    checked(&handle).await;
-}
-
-/// Both outcomes become known while the run is paused; the first one shown drops the other step.
-#[workflow]
-async fn paused_race(ctx: Ctx, (): ()) -> Result<String> {
-    let (_, winner) = race([gated(&ctx, "first"), gated(&ctx, "second")]).await;
-    let winner = winner?;
-    ctx.sleep("1m").await?;
-    Ok(winner)
-}
-
-#[tokio::test]
-async fn r13_the_recorded_outcome_of_a_dropped_step_is_never_shown() {
-    let stage = Stage::new();
-    let app = stage.open(|b| b.register(paused_race)).await;
-    let handle = app.start(paused_race, "t", ()).await.unwrap();
-    stage.sees("begin second").await;
-    handle.pause().await.unwrap();
-    stage.gates.open("first");
-    stage.gates.open("second");
-    until(&handle, Status::Paused).await;
-    handle.resume().await.unwrap();
-    stage.world.advance_until(&handle, Status::Succeeded).await;
-    let rows = handle.journal().await.unwrap();
-    let shown = rows.iter().flat_map(|row| &row.events).filter_map(|event| match event {
-        Event::Shown(e) => Some(e.ord),
-        _ => None,
-    });
-    assert_eq!(shown.collect::<Vec<_>>(), [1]);
-    assert_eq!(undos(&stage.effects()), ["undo second: succeeded"]);
-    checked(&handle).await;
-}
-
 /// Asks for a step, and in the next group of the same row drops it.
 #[workflow]
 async fn asks_and_drops(ctx: Ctx, (): ()) -> Result<()> {
@@ -336,7 +249,9 @@ async fn r13_a_step_that_is_dropped_in_the_row_that_asked_for_it_never_runs() {
 async fn join_after_race(ctx: Ctx, (): ()) -> Result<()> {
     let (_, first) = race([booking(&ctx, "x"), gated(&ctx, "y")]).await;
     let (a, b) = join!(booking(&ctx, "a"), gated(&ctx, "b"));
-    (first?, a?, b?);
+    first?;
+    a?;
+    b?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use backstitch::{Ctx, ErrorKind, Result, RollbackOutcome, Status, workflow};
 
-use crate::stage::{Gates, Stage, booking, checked, gated, refusal, undone, undos};
+use crate::stage::{Gates, Stage, a_while, booking, checked, gated, refusal, undone, undos};
 use crate::world::{Effects, events, until};
 
 #[workflow]
@@ -28,9 +28,7 @@ async fn b35_kill_runs_no_undo_and_lists_what_is_left() {
     assert!(attention[0].message.contains("by ops (gone wrong) with 2 undos left: [2, 1]"));
     // Its body was dropped, and no undo starts.
     stage.gates.open("b");
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    a_while().await;
     assert_eq!(stage.effects(), ["do a", "begin b"]);
     assert_eq!(handle.cancel().await.unwrap_err().kind(), ErrorKind::Refused);
     checked(&handle).await;
@@ -79,9 +77,7 @@ async fn b68_kill_stops_a_rollback_and_lists_the_interrupted_undo_too() {
     handle.kill().by("ops").reason("enough").await.unwrap();
     assert_eq!(handle.closed().await.unwrap(), Status::Terminated);
     stage.gates.open("undo b");
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    a_while().await;
     assert_eq!(undos(&stage.effects()), ["undo c: succeeded", "undoing b"]);
     let attention = app.attention(10).await.unwrap();
     assert!(attention[0].message.contains("2 undos left: [2, 1]"), "{attention:?}");

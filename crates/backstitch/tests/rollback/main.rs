@@ -15,12 +15,16 @@ mod undo_on;
 
 mod barrier;
 mod dropped;
+mod dropped_unread;
+mod left_behind;
 
 mod cancel;
 mod failed_undo;
 mod kill;
 mod pause;
+mod same_moment;
 
+mod changed_code;
 mod recovery;
 mod stop;
 mod trouble;

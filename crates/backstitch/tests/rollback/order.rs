@@ -34,7 +34,8 @@ async fn b50_three_undos_run_in_reverse_and_the_error_is_kept() {
 #[workflow]
 async fn a_beside_b(ctx: Ctx, (): ()) -> Result<()> {
     let (a, b) = join!(gated(&ctx, "a"), booking(&ctx, "b"));
-    (a?, b?);
+    a?;
+    b?;
     refusal(&ctx).await
 }
 

@@ -11,7 +11,8 @@ use crate::world::{Effects, events, eventually};
 #[workflow]
 async fn two_waits(ctx: Ctx, (): ()) -> Result<()> {
     let (a, slept) = join!(gated(&ctx, "a"), ctx.sleep("1h"));
-    (a?, slept?);
+    a?;
+    slept?;
     booking(&ctx, "b").await.map(drop)
 }
 

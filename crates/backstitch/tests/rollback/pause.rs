@@ -5,7 +5,7 @@ use std::time::Duration;
 use backstitch::core::event::Event;
 use backstitch::{Ctx, ErrorKind, Handle, Result, Retry, Status, join, msg, race, workflow};
 
-use crate::stage::{Gates, Stage, booking, checked, gated, refusal, undone, undos};
+use crate::stage::{Gates, Stage, a_while, booking, checked, gated, refusal, undone, undos};
 use crate::world::{Effects, eventually, until};
 
 #[workflow]
@@ -35,9 +35,7 @@ async fn b63_w03_paused_while_an_undo_waits_for_its_retry_nothing_is_skipped() {
     until(&handle, Status::Paused).await;
     // The retry becomes due while it is held: nothing happens.
     stage.world.advance(Duration::from_secs(3600));
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    a_while().await;
     assert_eq!(undos(&stage.effects()), ["undo attempt 1"]);
     // Also a restart changes nothing.
     let app = stage.open(|b| b.register(flaky_undo)).await;
@@ -63,9 +61,7 @@ async fn b63_the_retry_clock_runs_on_while_paused() {
     handle.resume().await.unwrap();
     until(&handle, Status::RollingBack).await;
     stage.world.advance(Duration::from_secs(1799));
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    a_while().await;
     assert_eq!(undos(&stage.effects()), ["undo attempt 1"], "never early");
     stage.world.advance(Duration::from_secs(1));
     assert_eq!(handle.closed().await.unwrap(), Status::Failed, "half of it had passed");
@@ -114,7 +110,8 @@ async fn r10_a_pause_holds_the_rollback_between_undos() {
 #[workflow]
 async fn gated_then_next(ctx: Ctx, (): ()) -> Result<()> {
     let (a, b) = join!(gated(&ctx, "a"), gated(&ctx, "b"));
-    (a?, b?);
+    a?;
+    b?;
     booking(&ctx, "next").await?;
     Ok(())
 }

@@ -116,3 +116,10 @@ pub async fn checked<T>(handle: &Handle<T>) -> Run {
 pub fn undos(effects: &[String]) -> Vec<&str> {
     effects.iter().map(String::as_str).filter(|effect| effect.starts_with("undo")).collect()
 }
+
+/// Lets everybody else do what they can.
+pub async fn a_while() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,5 +1,6 @@
 //! One group: show one outcome, poll the code until it is quiet, take down what it asked for.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::event::{
@@ -303,13 +304,14 @@ impl Session {
             self.said_late = Some(report);
             return Ok(ords);
         }
-        let mut left = recorded.asks.clone();
+        let mut left: BTreeMap<&Key, Ordinal> =
+            recorded.asks.iter().map(|(ord, key, _)| (key, *ord)).collect();
         let mut ords = Vec::with_capacity(report.asks.len());
         for asked in &report.asks {
-            let Some(i) = left.iter().position(|(_, key, _)| *key == asked.key) else {
+            let Some(ord) = left.remove(&asked.key) else {
                 return Err(at(listed(&recorded.asks), said(&report)));
             };
-            ords.push(left.remove(i).0);
+            ords.push(ord);
         }
         if !left.is_empty() {
             return Err(at(listed(&recorded.asks), said(&report)));

@@ -91,7 +91,8 @@ impl Session {
     }
 
     fn record_unshowable_ends(&mut self) {
-        if self.open.as_ref().is_some_and(|row| row.kind == RowKind::Turn) {
+        let is_turn = self.open.as_ref().is_some_and(|row| row.kind == RowKind::Turn);
+        if is_turn || self.step_ends.is_empty() {
             return;
         }
         for end in std::mem::take(&mut self.step_ends) {

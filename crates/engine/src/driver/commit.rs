@@ -5,13 +5,14 @@ use std::sync::Arc;
 use backstitch_core::attention::AttentionEdit;
 use backstitch_core::inbox::InboxKind;
 use backstitch_core::row::Row;
-use backstitch_core::session::RowOut;
+use backstitch_core::session::{Command, RowOut};
 use backstitch_store::{
     Answer, Append, AttentionChange, Change, ErrorKind, ExecutionUpdate, Guard, Refusal,
 };
 
 use crate::driver::{Driver, Stopping, Written};
 use crate::error::Error;
+use crate::program::CancelToken;
 
 impl Driver {
     /// Composes one row, makes it durable, and carries out its commands.
@@ -21,6 +22,22 @@ impl Driver {
         let append_id = self.shared.append_ids.next();
         let Some(mut row) = self.session.close_row(append_id) else { return Written::Nothing };
         let commands = std::mem::take(&mut row.commands);
+        // No body begins while a decision is on its way: once it is durable, none may (P5).
+        let held: Vec<CancelToken> = match row.decides {
+            true => self.steps_running.values().cloned().collect(),
+            false => Vec::new(),
+        };
+        held.iter().for_each(CancelToken::hold);
+        let written = self.write(row, commands).await;
+        // Who has lost the run begins nothing any more (P4).
+        if written != Written::Lost {
+            held.iter().for_each(CancelToken::release);
+        }
+        written
+    }
+
+    /// Makes the row durable, and carries out its commands.
+    async fn write(&mut self, row: RowOut, commands: Vec<Command>) -> Written {
         match self.commit(row).await {
             Committed::Durable => {
                 self.forget_durable_ends();
