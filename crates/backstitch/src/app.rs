@@ -3,10 +3,10 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
+use backstitch_core::id::RunId;
 use backstitch_engine::Engine;
 use backstitch_engine::feed::Feed;
 use backstitch_engine::start::{Conflict, Reuse, StartRequest};
-use backstitch_store::AttentionRow;
 
 use crate::error::{Error, ErrorKind};
 use crate::handle::{Created, Handle};
@@ -16,7 +16,12 @@ use crate::workflow::Workflow;
 /// The namespace of executions that name none.
 pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
-/// A running Backstitch. Cheap to clone; dropping it loses nothing.
+/// A running Backstitch. Cheap to clone.
+///
+/// It runs on the tokio runtime that [`Builder::run`](crate::Builder::run) was called on, whoever
+/// calls its methods, until [`App::shutdown`] or the end of that runtime. Dropping every `App` does
+/// not stop it, and the file stays its own; call `shutdown` before the file is opened again. The
+/// end of the process, in whatever way, loses nothing.
 #[derive(Clone)]
 pub struct App {
     engine: Engine,
@@ -73,8 +78,20 @@ impl App {
     ///
     /// # Errors
     /// Trouble of the store.
-    pub async fn attention(&self, limit: usize) -> Result<Vec<AttentionRow>, Error> {
-        Ok(self.engine.attention(limit).await?)
+    pub async fn attention(&self, limit: usize) -> Result<Vec<Attention>, Error> {
+        let mut items = Vec::new();
+        for item in self.engine.attention(limit).await? {
+            let new = self.engine.info(item.run).await?.new;
+            items.push(Attention {
+                namespace: new.namespace,
+                id: new.id,
+                run_id: new.run_id,
+                ord: item.ord,
+                kind: item.kind,
+                message: item.message,
+            });
+        }
+        Ok(items)
     }
 
     /// Why nothing can be made durable at the moment, if that is so (a full disk, for example).
@@ -101,6 +118,24 @@ impl App {
     pub async fn shutdown(self) -> Result<(), Error> {
         Ok(self.engine.stop().await?)
     }
+}
+
+/// An open matter that only a person can settle.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attention {
+    /// The namespace of the execution.
+    pub namespace: String,
+    /// Its business id.
+    pub id: String,
+    /// The run.
+    pub run_id: RunId,
+    /// The step that it is about, or 0 for the run itself.
+    pub ord: u32,
+    /// A short stable name: `step_blocked`, `mismatch`, `foreign_wait`, `unreadable`, `undo_failed`,
+    /// `did_not_yield`, `killed`.
+    pub kind: String,
+    /// A sentence for people.
+    pub message: String,
 }
 
 /// A start that is being put together; awaiting it sends it.

@@ -31,7 +31,8 @@ pub trait FailureExt: Sized {
     fn with_code(self, code: impl Into<String>) -> Failure;
     /// Data for whoever handles it. What cannot be encoded is left out, and the message says so.
     fn with_details(self, details: &impl Serialize) -> Failure;
-    /// Whether it was made from an error of type `E` (by the short name of the type).
+    /// Whether it was made from an error of type `E`, judged by the last segment of the type's
+    /// path: after a restart there is nothing else. Two types called `Error` are not told apart.
     fn is<E>(&self) -> bool;
     /// The details, decoded; `None` when there are none or they are of another type.
     fn decode_details<D: DeserializeOwned>(&self) -> Option<D>;

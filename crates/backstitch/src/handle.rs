@@ -107,7 +107,10 @@ impl<T> Handle<T> {
     pub async fn status(&self) -> Result<ExecutionStatus, Error> {
         let view = self.engine.view(self.run).await?;
         let run = view.run;
-        let step = |ord| StepRef::Ordinal(ord);
+        let step = |ord| match run.step(ord) {
+            Some(step) => StepRef::Key(step.key.to_string()),
+            None => StepRef::Ordinal(ord),
+        };
         let blocks = run.blocks.iter();
         let status = run.status(view.owned);
         Ok(ExecutionStatus {

@@ -57,7 +57,7 @@ mod undo;
 mod verb;
 mod workflow;
 
-pub use app::{App, StartBuilder};
+pub use app::{App, Attention, StartBuilder};
 pub use bounds::{Data, PerAttempt};
 pub use ctx::Ctx;
 pub use duration::IntoDuration;
@@ -86,6 +86,8 @@ pub use backstitch_core::run::WaitsFor;
 pub use backstitch_core::status::Status;
 pub use backstitch_engine::feed::{Feed, FeedEvent, FeedItem};
 pub use backstitch_engine::start::{Conflict, Reuse};
+
+pub use {jiff, uuid};
 
 /// The journal and its fold, for programs that look into it.
 pub use backstitch_core as core;

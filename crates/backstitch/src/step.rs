@@ -35,7 +35,7 @@ use crate::undo::{self, Undo};
 #[must_use = "a step does nothing unless it is awaited"]
 pub struct Step<T> {
     ctx: Ctx,
-    built: Result<Ticket, Failure>,
+    built: Built,
     plan: Option<Box<Plan>>,
     name: Box<str>,
     place: &'static Location<'static>,
@@ -74,7 +74,7 @@ impl<T: Data> Step<T> {
         };
         Step {
             ctx: ctx.clone(),
-            built,
+            built: built.map_or_else(Built::Refused, Built::Here),
             plan: Some(Box::new(plan)),
             name: name.into(),
             place,
@@ -94,9 +94,9 @@ impl<T: Data> Step<T> {
         Fut: Future<Output = Result<(), Failure>> + Send + 'static,
     {
         let handler = undo::erase(self.ctx.state.clone(), handler);
-        self.set("rollback", |plan| {
-            plan.undo = Some(handler);
-            Ok(())
+        self.set("rollback", |plan| match plan.undo.replace(handler) {
+            None => Ok(()),
+            Some(_) => Err("it is set twice; a step has one undo".into()),
         });
         self
     }
@@ -111,7 +111,8 @@ impl<T: Data> Step<T> {
     }
 
     /// The longest that one attempt may take (default: 10 minutes). Then its body is dropped, and
-    /// the attempt has failed with an unknown effect.
+    /// the attempt has failed with an unknown effect. A body can be dropped only where it awaits:
+    /// one that blocks its thread goes on, and what it returns in the end is its outcome.
     pub fn timeout(mut self, timeout: impl IntoDuration) -> Step<T> {
         self.set("timeout", |plan| {
             plan.policy.timeout_us = positive(timeout)?;
@@ -199,10 +200,11 @@ impl<T: Data> Step<T> {
             Some(plan) => set(plan).err(),
             None => Some("it is set after the step was first polled; set it before".into()),
         };
-        if let (Some(why), Ok(ticket)) = (why, &self.built) {
+        if let (Some(why), Built::Here(ticket)) = (why, &self.built) {
             let message = format!("step {:?} at {}: option {option}: {why}", self.name, self.place);
             self.ctx.desk.release(ticket);
-            self.built = Err(Failure::new(Class::Permanent, Origin::Engine, "BadOption", message));
+            let defect = Failure::new(Class::Permanent, Origin::Engine, "BadOption", message);
+            self.built = Built::Refused(defect);
         }
     }
 }
@@ -240,8 +242,9 @@ impl<T> Future for Step<T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let ticket = match &this.built {
-            Ok(ticket) => ticket,
-            Err(defect) => return Poll::Ready(Err(defect.clone())),
+            Built::Here(ticket) => ticket,
+            Built::Refused(defect) => return Poll::Ready(Err(defect.clone())),
+            Built::Over => return Poll::Ready(Err(this.awaited_again())),
         };
         let plan = &mut this.plan;
         let request = |_now_us| {
@@ -250,33 +253,52 @@ impl<T> Future for Step<T> {
             let what = AskedKind::Step { policy: plan.policy, undo: undo_policy };
             Request { what, body: Some(plan.body), undo: plan.undo }
         };
-        match this.ctx.desk.poll(ticket, cx, request) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(failure) | Ok(Outcome::Step(Err(failure)))) => {
-                Poll::Ready(Err(failure))
-            }
+        let outcome = match this.ctx.desk.poll(ticket, cx, request) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(failure) | Ok(Outcome::Step(Err(failure)))) => Err(failure),
             Poll::Ready(Ok(Outcome::Step(Ok(output)))) => match (this.decode)(&output) {
-                Ok(value) => Poll::Ready(Ok(value)),
+                Ok(value) => Ok(value),
                 Err(why) => {
                     let what =
                         format!("step {:?} at {}, whose output: {why}", this.name, this.place);
                     this.ctx.desk.undecodable(what);
-                    Poll::Pending
+                    return Poll::Pending;
                 }
             },
             Poll::Ready(Ok(Outcome::Timer)) => {
                 unreachable!("a step is shown the outcome of a step")
             }
-        }
+        };
+        this.ctx.desk.release(ticket);
+        this.built = Built::Over;
+        Poll::Ready(outcome)
     }
 }
 
 impl<T> Drop for Step<T> {
     fn drop(&mut self) {
-        if let Ok(ticket) = &self.built {
+        if let Built::Here(ticket) = &self.built {
             self.ctx.desk.release(ticket);
         }
     }
+}
+
+impl<T> Step<T> {
+    fn awaited_again(&self) -> Failure {
+        let message =
+            format!("step {:?} at {} was awaited again after it had ended", self.name, self.place);
+        Failure::new(Class::Permanent, Origin::Engine, "AwaitedTwice", message)
+    }
+}
+
+/// What became of the building of a step.
+enum Built {
+    /// It stands on the desk.
+    Here(Ticket),
+    /// It was refused, and the failure says why.
+    Refused(Failure),
+    /// Its outcome was taken.
+    Over,
 }
 
 /// What the body of a step gets.

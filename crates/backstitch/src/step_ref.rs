@@ -43,12 +43,8 @@ impl StepRef {
     pub(crate) fn resolve(&self, run: &Run) -> Result<Ordinal, Error> {
         let found = match self {
             StepRef::Ordinal(ord) => run.step(*ord).map(|_| *ord),
-            StepRef::Key(wanted) => {
-                let first = format!("{wanted}#1");
-                let mut exact = run.steps().map(|(ord, step)| (ord, step.key.to_string()));
-                let hit = exact.find(|(_, key)| key == wanted || *key == first);
-                hit.map(|(ord, _)| ord)
-            }
+            // A name may look like a key, so what is printed exactly so goes first.
+            StepRef::Key(wanted) => find(run, wanted).or_else(|| find(run, &format!("{wanted}#1"))),
         };
         found.ok_or_else(|| {
             let known: Vec<String> = run.steps().map(|(_, step)| step.key.to_string()).collect();
@@ -57,4 +53,8 @@ impl StepRef {
             Error::new(ErrorKind::NotFound, message)
         })
     }
+}
+
+fn find(run: &Run, wanted: &str) -> Option<Ordinal> {
+    run.steps().find(|(_, step)| step.key.to_string() == wanted).map(|(ord, _)| ord)
 }

@@ -268,3 +268,32 @@ async fn p1_a_disk_whose_commits_fail_is_reported_and_nothing_is_lost_or_doubled
     assert_eq!(effects.count("note"), 2);
     app.shutdown().await.unwrap();
 }
+
+#[tokio::test]
+async fn p1_a_file_that_is_deleted_under_the_work_acknowledges_nothing_more() {
+    let folder = Folder::new("deleted");
+    let app = open(&folder, &ManualClock::new(EPOCH_US)).await.unwrap();
+    app.start(nap, "a", "Ada".into()).await.unwrap();
+    std::fs::remove_file(folder.file()).unwrap();
+    let refused = app.start(nap, "b", "Bob".into()).await.err().expect("it would be lost");
+    assert_names(&refused, ErrorKind::Unavailable, &["work.db", "deleted"]);
+    assert!(!folder.file().exists(), "no empty file was put in its place");
+}
+
+#[tokio::test]
+async fn p4_an_owner_whose_lock_was_taken_away_writes_nothing_once_another_one_came() {
+    let folder = Folder::new("fenced");
+    let clock = ManualClock::new(EPOCH_US);
+    let first = open(&folder, &clock).await.unwrap();
+    let handle = first.start(nap, "a", "Ada".into()).await.unwrap();
+    until(&handle, Status::Suspended).await;
+    std::fs::remove_file(folder.0.join("work.db.lock")).unwrap();
+    let second = open(&folder, &clock).await.unwrap();
+    let refused = first.start(nap, "b", "Bob".into()).await.err().expect("it is fenced");
+    assert_names(&refused, ErrorKind::StoreInUse, &["taken this store over"]);
+    assert_eq!(first.trouble().expect("it is told").kind(), ErrorKind::StoreInUse);
+    clock.advance(Duration::from_secs(3600));
+    let taken_over: Handle<String> = second.handle("a").await.unwrap();
+    assert_eq!(taken_over.result().await.unwrap(), "Ada");
+    second.shutdown().await.unwrap();
+}

@@ -276,7 +276,9 @@ fn cut(text: &mut String, max: usize) {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.type_name.is_empty(), self.message.is_empty()) {
+        // A failure that is only a sentence has nothing to add to it.
+        let nameless = self.type_name.is_empty() || self.type_name == "Message";
+        match (nameless, self.message.is_empty()) {
             (true, _) => f.write_str(&self.message),
             (false, true) => f.write_str(&self.type_name),
             (false, false) => write!(f, "{}: {}", self.type_name, self.message),

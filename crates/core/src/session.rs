@@ -319,6 +319,11 @@ impl Session {
         }
     }
 
+    /// Whether a kill stands in the inbox that this session knows of.
+    pub fn is_to_be_killed(&self) -> bool {
+        self.inbox.iter().any(|row| row.kind == crate::inbox::InboxKind::Kill)
+    }
+
     /// The last inbox row that this session knows of.
     pub fn inbox_seen(&self) -> u64 {
         self.inbox.back().map_or(self.run.inbox_read, |last| last.number)

@@ -167,7 +167,16 @@ impl Desk {
     }
 
     /// The next random number: draw k of group g comes from the seed, g and k.
+    ///
+    /// # Panics
+    /// With a permanent failure when the caller is not the workflow's own code: its draws would
+    /// shift those of the code.
+    #[track_caller]
     pub fn draw(&self) -> u64 {
+        if !self.is_polling() {
+            let failure = self.built_elsewhere("a random number", Location::caller());
+            std::panic::resume_unwind(Box::new(failure));
+        }
         let mut inner = self.lock();
         let k = inner.draws;
         inner.draws += 1;

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use backstitch_core::id::name_defect;
 use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
+use backstitch_core::limits::FAILURE_MESSAGE_BYTES_MAX;
 use backstitch_core::row::Row;
 use backstitch_core::run::{Phase, Run};
 use backstitch_core::session::refusal;
@@ -12,6 +14,7 @@ use backstitch_store::{
     Answer, AttentionRow, Change, InboxPut, Refusal, RunInfo, RunNo, Store, StoreError,
 };
 use bytes::Bytes;
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
 use crate::append_id::AppendIds;
@@ -69,6 +72,8 @@ impl Health {
 }
 
 pub(crate) struct Shared {
+    /// Where everything of this engine runs, whoever calls it.
+    pub runtime: Handle,
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub options: EngineOptions,
@@ -184,6 +189,7 @@ impl Engine {
             versions.insert(program.version().to_owned(), program);
         }
         let shared = Arc::new(Shared {
+            runtime: Handle::current(),
             store,
             clock,
             options,
@@ -198,7 +204,7 @@ impl Engine {
             stop: watch::Sender::new(false),
             feed: FeedSender::new(),
         });
-        tokio::spawn(shared.alarm.clone().run(shared.clock.clone(), shared.live.clone()));
+        shared.runtime.spawn(shared.alarm.clone().run(shared.clock.clone(), shared.live.clone()));
         recovery::run(&shared).await?;
         Ok(Engine { shared })
     }
@@ -220,6 +226,14 @@ impl Engine {
             );
             Error::new(ErrorKind::NotFound, message)
         })
+    }
+
+    /// The execution's own row of a run.
+    ///
+    /// # Errors
+    /// `NotFound`; trouble of the store.
+    pub async fn info(&self, run: RunNo) -> Result<RunInfo, Error> {
+        self.shared.info(run).await
     }
 
     /// What a run looks like now, from its journal.
@@ -297,6 +311,11 @@ impl Engine {
         verb: Verb,
         request_id: &str,
     ) -> Result<Sent, Error> {
+        check_words("by", &verb.by)?;
+        check_words("reason", &verb.reason)?;
+        if let Some(defect) = name_defect("request id", request_id) {
+            return Err(Error::new(ErrorKind::Invalid, defect));
+        }
         let view = self.view(run).await?;
         let payload = verb.to_bytes();
         if let Some(why) = refusal(&view.run, kind, &verb) {
@@ -366,13 +385,13 @@ impl Engine {
     /// durable must not wait for the next restart.
     async fn put(&self, put: InboxPut) -> Result<Answer, Error> {
         let shared = self.shared.clone();
-        let done = tokio::spawn(async move {
+        let done = self.shared.runtime.spawn(async move {
             let run = put.run;
             let answer = shared.store.commit(Change::Inbox(Box::new(put))).await;
             shared.live.tell(run, Mail::Inbox);
             answer
         });
-        Ok(done.await.expect("it does not panic")?)
+        Ok(done.await.map_err(|_| runtime_gone())??)
     }
 
     /// Open matters that only a person can settle, oldest first.
@@ -426,8 +445,32 @@ impl Engine {
     }
 }
 
+/// Another process has taken the store over.
+pub(crate) fn fenced() -> StoreError {
+    let message = "another process has taken this store over, so nothing is written here any more; \
+                   stop this one, and find out how two came to own one store";
+    StoreError::new(backstitch_store::ErrorKind::InUse, message)
+}
+
+/// What people say about themselves and their reasons is bounded like the message of a failure.
+pub(crate) fn check_words(what: &str, words: &str) -> Result<(), Error> {
+    let (bytes, max) = (words.len(), FAILURE_MESSAGE_BYTES_MAX);
+    if bytes > max {
+        let message = format!("{what} has {bytes} bytes; at most {max} are allowed");
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    Ok(())
+}
+
+/// The runtime on which the engine was started has ended.
+pub(crate) fn runtime_gone() -> Error {
+    let message = "the tokio runtime that Backstitch was started on has ended; what was \
+                   acknowledged goes on when the store is opened again";
+    Error::new(ErrorKind::Stopped, message)
+}
+
 fn stopped() -> Error {
-    let message = "the engine was stopped before the execution was over; it goes on when the store \
-                   is opened again";
+    let message = "the engine was stopped (or its tokio runtime ended) before the execution was over; \
+                   it goes on when the store is opened again";
     Error::new(ErrorKind::Stopped, message)
 }

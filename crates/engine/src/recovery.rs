@@ -67,14 +67,15 @@ pub(crate) async fn run(shared: &Arc<Shared>) -> Result<(), Error> {
     let all_loaded = Arc::new(Barrier::new(found.len()));
     for info in found {
         let seat = take_seat(shared, info.run).expect("nothing was started yet");
-        tokio::spawn(take_over(shared.clone(), info, seat, all_loaded.clone()));
+        let taken_over = take_over(shared.clone(), info, seat, all_loaded.clone());
+        shared.runtime.spawn(taken_over);
     }
     Ok(())
 }
 
 /// Drives one open run more.
 pub(crate) fn adopt(shared: &Arc<Shared>, info: RunInfo, seat: Seat) {
-    tokio::spawn(take_over(shared.clone(), info, seat, Arc::new(Barrier::new(1))));
+    shared.runtime.spawn(take_over(shared.clone(), info, seat, Arc::new(Barrier::new(1))));
 }
 
 async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: Arc<Barrier>) {
@@ -106,7 +107,7 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
             }
         }
         Ok(driver) => {
-            let driven = tokio::spawn(driver.drive());
+            let driven = shared.runtime.spawn(driver.drive());
             all_loaded.wait().await;
             let _ = driven.await;
         }

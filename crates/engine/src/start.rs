@@ -7,14 +7,14 @@ use backstitch_core::payload::Payload;
 use backstitch_core::row::{Draft, Header, Row, RowKind};
 use backstitch_core::status::Status;
 use backstitch_store::{
-    Answer, Change, ErrorKind as StoreErrorKind, ExecutionUpdate, NewExecution, RunInfo, RunNo,
-    Start,
+    Answer, Change, ErrorKind as StoreErrorKind, ExecutionUpdate, NewExecution, Refusal, RunInfo,
+    RunNo, Start,
 };
 use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::driver::{Driver, Origin, take_seat};
-use crate::engine::{Engine, Shared};
+use crate::engine::{Engine, Shared, check_words, fenced, runtime_gone};
 use crate::error::{Error, ErrorKind};
 use crate::recovery;
 
@@ -111,6 +111,10 @@ impl Engine {
                         (expected, after) = (Some(run), Some((run, run_id)));
                     }
                 },
+                Answer::Refused(Refusal::Fenced { .. }) => {
+                    self.shared.health.unavailable(&fenced());
+                    return Err(fenced().into());
+                }
                 answer => {
                     let message = format!("the store answered {answer:?} to a start");
                     return Err(Error::new(ErrorKind::Invalid, message));
@@ -124,6 +128,7 @@ impl Engine {
         if let Some(defect) = names.iter().find_map(|(what, name)| name_defect(what, name)) {
             return Err(Error::new(ErrorKind::Invalid, defect));
         }
+        check_words("by", &request.started_by)?;
         if self.shared.program(&request.workflow, &request.version).is_none() {
             let message = format!(
                 "no workflow {:?} version {:?} is registered; these are: {}. Register it before \
@@ -202,11 +207,11 @@ impl Engine {
     /// durable must not wait for the next restart.
     async fn begin(&self, start: Start, mut row: Row) -> Result<Answer, Error> {
         let shared = self.shared.clone();
-        let begun = tokio::spawn(async move {
+        let begun = self.shared.runtime.spawn(async move {
             let (new, status) = (start.execution.clone(), start.status);
             let mut answer = shared.store.commit(Change::Start(Box::new(start))).await;
             if let Err(error) = &answer
-                && error.kind() == StoreErrorKind::Unavailable
+                && matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Corrupt)
             {
                 shared.health.unavailable(error);
                 // Nobody else would drive it if only the answer was lost.
@@ -225,7 +230,7 @@ impl Engine {
             }
             answer
         });
-        Ok(begun.await.expect("it does not panic")?)
+        Ok(begun.await.map_err(|_| runtime_gone())??)
     }
 
     async fn found(&self, request: &StartRequest, found: RunInfo) -> Result<Found, Error> {
@@ -315,7 +320,7 @@ fn dispatch(shared: &Arc<Shared>, info: &RunInfo, first: Row) {
         id = %info.new.id, run_id = %info.new.run_id, workflow = %info.new.workflow,
         "execution started"
     );
-    tokio::spawn(driver.drive());
+    shared.runtime.spawn(driver.drive());
 }
 
 /// The rules of delivery under which new journals are written.

@@ -17,6 +17,7 @@ mod readers;
 mod lock;
 mod migrate;
 mod open;
+mod place;
 
 mod error;
 mod testing;

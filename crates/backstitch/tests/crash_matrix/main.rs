@@ -161,8 +161,11 @@ fn t18_each_end_at_each_step_with_each_kind_of_undo_survives_death_before_any_co
 /// A random program under random faults.
 fn random(seed: u64, threads: Threads) {
     let (mut world, scenario) = (World::new(threads), random::scenario(seed));
+    // The last line that a failing test shows.
+    println!("seed {seed}, {threads:?}");
     world.run(&scenario, random::faults(seed), no_fault);
     let (ended, rows) = world.outcome(&scenario);
+    println!("{ended:?} after {} rows", rows.len());
     let what = format!("seed {seed}, {threads:?}: {ended:?} {:#?}", names(&rows));
     random::assert_accounted_for(&checks::check(&rows), &ended.standing, &what);
     assert_blocks(&scenario, &rows, seed);

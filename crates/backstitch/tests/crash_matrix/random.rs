@@ -11,7 +11,7 @@ use backstitch::{
 };
 
 use crate::outside::Outside;
-use crate::steps::{effect, patient, reversed};
+use crate::steps::{bare, patient, reversed};
 use crate::world::{Deed, Scenario, Seen};
 
 /// Numbers that depend on a seed alone.
@@ -69,7 +69,7 @@ fn program(seed: u64) -> FnWorkflow<(), String> {
 
 /// An effect with an undo of its own character.
 fn any(ctx: &Ctx, segment: u64, n: u64, dice: &mut Dice) -> Step<String> {
-    let step = effect(ctx, &format!("{segment}-{n}"), dice.roll(12) as u32);
+    let step = bare(ctx, &format!("{segment}-{n}"), dice.roll(12) as u32);
     let step = match dice.roll(5) {
         0 => step.on_abandon(OnAbandon::Cancel),
         1 => step.keep_when_dropped(),

@@ -3,7 +3,7 @@
 use backstitch::{Ctx, FailureExt, FnWorkflow, Status, Step, msg, workflow_fn};
 
 use crate::outside::Outside;
-use crate::steps::{effect, patient, reversed, when};
+use crate::steps::{bare, bare_when, patient, reversed};
 use crate::world::{Deed, PAYLOAD_BYTES_MAX, Scenario, Seen};
 
 const STEPS: [&str; 3] = ["s0", "s1", "s2"];
@@ -51,8 +51,8 @@ pub fn all() -> Vec<Scenario> {
 fn saga(at: usize, ends: Ends, undo: Undo) -> FnWorkflow<(), String> {
     workflow_fn("saga", move |ctx: Ctx, (): ()| async move {
         for (i, name) in STEPS.into_iter().enumerate() {
-            let step = if i == at { last(&ctx, name, ends) } else { effect(&ctx, name, 0) };
-            let step = if i == 0 { undone(step, undo) } else { step };
+            let step = if i == at { last(&ctx, name, ends) } else { bare(&ctx, name, 0) };
+            let step = if i == 0 { undone(step, undo) } else { step.rollback(reversed) };
             step.await?;
             assert!(i != at || ends != Ends::Panics, "by order");
         }
@@ -63,8 +63,8 @@ fn saga(at: usize, ends: Ends, undo: Undo) -> FnWorkflow<(), String> {
 /// The step at which it ends.
 fn last(ctx: &Ctx, name: &str, ends: Ends) -> Step<String> {
     match ends {
-        Ends::Panics => effect(ctx, name, 0),
-        Ends::Cancelled | Ends::Terminated => when(ctx, name, "go on"),
+        Ends::Panics => bare(ctx, name, 0),
+        Ends::Cancelled | Ends::Terminated => bare_when(ctx, name, "go on"),
         Ends::Refused | Ends::Poison => ctx
             .step(name, async move |s| {
                 let _at_work = s.state::<Outside>().body(&s);
@@ -76,7 +76,6 @@ fn last(ctx: &Ctx, name: &str, ends: Ends) -> Step<String> {
                 Ok("x".repeat(PAYLOAD_BYTES_MAX + 1))
             })
             .retry(patient())
-            .rollback(reversed)
             .rollback_retry(patient()),
     }
 }

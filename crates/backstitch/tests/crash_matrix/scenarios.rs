@@ -6,7 +6,7 @@ use backstitch::{
 };
 
 use crate::outside::Outside;
-use crate::steps::{apply, effect, patient, refusal, reversed, undone_when, when};
+use crate::steps::{apply, bare, effect, patient, refusal, reversed, undone_when, when};
 use crate::world::{Deed, Scenario, Seen};
 
 fn nobody(_: &Seen<'_>) -> Vec<Deed> {
@@ -139,7 +139,7 @@ fn back() -> Vec<Scenario> {
     });
     let undo_panics_once = code!(|ctx| {
         effect(&ctx, "a", 0).await?;
-        let shaky = effect(&ctx, "b", 0).rollback(async |u| {
+        let shaky = bare(&ctx, "b", 0).rollback(async |u| {
             u.state::<Outside>().undo(&u);
             if !u.state::<Outside>().is_up("panicked") {
                 u.state::<Outside>().raise("panicked");
@@ -206,7 +206,7 @@ fn asked_for() -> Vec<Scenario> {
 fn broken_undo() -> FnWorkflow<(), String> {
     workflow_fn("scenario", |ctx: Ctx, (): ()| async move {
         effect(&ctx, "a", 0).await?;
-        let broken = effect(&ctx, "b", 0).rollback(async |u| {
+        let broken = bare(&ctx, "b", 0).rollback(async |u| {
             u.state::<Outside>().undo(&u);
             if !u.state::<Outside>().is_up("mended") {
                 return Err(msg("broken").permanent());

@@ -9,18 +9,21 @@ pub fn patient() -> Retry {
     Retry::constant("1s").max_attempts(100)
 }
 
-/// A step that has the effect of its name after `yields` yields, and its undo.
-pub fn effect(ctx: &Ctx, name: &str, yields: u32) -> Step<String> {
-    ctx.step(name, async move |s| {
+/// A step that has the effect of its name after `yields` yields.
+pub fn bare(ctx: &Ctx, name: &str, yields: u32) -> Step<String> {
+    let step = ctx.step(name, async move |s| {
         let _at_work = s.state::<Outside>().body(&s);
         for _ in 0..yields {
             tokio::task::yield_now().await;
         }
         apply(&s)
-    })
-    .rollback(reversed)
-    .retry(patient())
-    .rollback_retry(patient())
+    });
+    step.retry(patient()).rollback_retry(patient())
+}
+
+/// The same, with its undo.
+pub fn effect(ctx: &Ctx, name: &str, yields: u32) -> Step<String> {
+    bare(ctx, name, yields).rollback(reversed)
 }
 
 /// Has the effect of its name.
@@ -38,20 +41,23 @@ pub async fn reversed(u: Undo<String>) -> Result<()> {
 }
 
 /// A step that has its effect once the flag is up.
-pub fn when(ctx: &Ctx, name: &str, flag: &'static str) -> Step<String> {
-    ctx.step(name, async move |s| {
+pub fn bare_when(ctx: &Ctx, name: &str, flag: &'static str) -> Step<String> {
+    let step = ctx.step(name, async move |s| {
         let _at_work = s.state::<Outside>().body(&s);
         s.state::<Outside>().flag(flag).await;
         apply(&s)
-    })
-    .rollback(reversed)
-    .retry(patient())
-    .rollback_retry(patient())
+    });
+    step.retry(patient()).rollback_retry(patient())
+}
+
+/// The same, with its undo.
+pub fn when(ctx: &Ctx, name: &str, flag: &'static str) -> Step<String> {
+    bare_when(ctx, name, flag).rollback(reversed)
 }
 
 /// An effect whose undo waits for the flag.
 pub fn undone_when(ctx: &Ctx, name: &str, flag: &'static str) -> Step<String> {
-    effect(ctx, name, 0).rollback(async move |u| {
+    bare(ctx, name, 0).rollback(async move |u| {
         let outside = u.state::<Outside>().clone();
         outside.undo(&u);
         outside.flag(flag).await;

@@ -117,7 +117,7 @@ const HANGING_LOOKS: u32 = 300;
 
 impl World {
     pub fn new(threads: Threads) -> World {
-        let (clock, outside) = (ManualClock::new(1_767_225_600_000_000), Outside::default());
+        let (clock, outside) = (ManualClock::new(1_767_225_600_000_000), Outside::new(threads));
         let now = {
             let clock = clock.clone();
             Arc::new(move || clock.now_us())

@@ -206,7 +206,7 @@ async fn w35_a_journal_that_cannot_be_read_stops_no_other_run() {
     let whole = app.handle::<String>("whole").await.unwrap();
     assert_eq!(whole.result().await.unwrap(), "ticket a");
     let attention = app.attention(10).await.unwrap();
-    assert_eq!((attention.len(), attention[0].run), (1, RunNo(1)));
+    assert_eq!((attention.len(), attention[0].id.as_str()), (1, "damaged"));
     assert_eq!(attention[0].kind, "unreadable");
     assert!(attention[0].message.contains("\"damaged\""), "{}", attention[0].message);
     let damaged = app.handle::<String>("damaged").await.unwrap();

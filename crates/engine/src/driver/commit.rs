@@ -11,6 +11,7 @@ use backstitch_store::{
 };
 
 use crate::driver::{Driver, Stopping, Written};
+use crate::engine::fenced;
 use crate::error::Error;
 use crate::program::CancelToken;
 
@@ -89,6 +90,10 @@ impl Driver {
                 Ok(Answer::Refused(Refusal::Unread(kinds))) => {
                     tracing::debug!(id = %self.execution.id, ?kinds, "row refused: unread verbs");
                     return Committed::Void;
+                }
+                Ok(answer @ Answer::Refused(Refusal::Fenced { .. })) => {
+                    self.shared.health.unavailable(&fenced());
+                    return Committed::NotOurs(format!("the row was refused: {answer:?}"));
                 }
                 Ok(answer) => {
                     return Committed::NotOurs(format!("the row was refused: {answer:?}"));

@@ -15,6 +15,10 @@ impl Driver {
     /// Brings a run that was just loaded to where its journal ends.
     pub(super) async fn begin(&mut self) {
         self.read_inbox_if_recovered().await;
+        if self.session.is_to_be_killed() {
+            // Without its code: it may be the code that takes the process down.
+            return;
+        }
         self.attach_if_it_is_time().await;
         self.recover();
     }

@@ -80,7 +80,7 @@ impl Driver {
             let ended = AttemptEnded { what, ord, attempt, end, at_us };
             let _ = mail.send(Mail::Ended(Box::new(ended)));
         };
-        tokio::spawn(task.instrument(span));
+        self.shared.runtime.spawn(task.instrument(span));
     }
 
     fn start_undo(&mut self, ord: Ordinal, attempt: u32, timeout_us: u64) {
@@ -117,6 +117,6 @@ impl Driver {
             let ended = AttemptEnded { what, ord, attempt, end, at_us };
             let _ = mail.send(Mail::Ended(Box::new(ended)));
         };
-        tokio::spawn(task.instrument(span));
+        self.shared.runtime.spawn(task.instrument(span));
     }
 }

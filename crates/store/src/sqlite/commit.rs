@@ -17,6 +17,7 @@ use rusqlite::Connection;
 use super::apply::{Applied, Apply};
 use super::error::{Trouble, explain};
 use super::open::{self, Owned};
+use super::place::Place;
 use super::tails::Tails;
 use super::testing::DiskPoint;
 use super::writer::Offer;
@@ -36,6 +37,7 @@ pub(super) struct Committer {
     tails: Tails,
     next_run: RunNo,
     fence: u64,
+    place: Place,
     stamped_us: i64,
 }
 
@@ -68,6 +70,7 @@ impl Committer {
             tails: Tails::default(),
             next_run: owned.next_run,
             fence: owned.fence,
+            place: owned.place,
             stamped_us: i64::MIN,
         }
     }
@@ -139,13 +142,16 @@ impl Committer {
         rows: &mut Vec<CommittedRow>,
     ) -> Result<Vec<Applied>, Trouble> {
         self.testing.limit_pages(connection)?;
+        self.place.check(&self.path)?;
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
+        // The lock makes sure that there is no other owner, unless somebody has taken it away.
+        let newest = open::newest_fence(connection)?;
         self.stamped_us = self.stamped_us.max((self.now)());
         let mut apply = Apply {
             connection,
             tails: &mut self.tails,
             next_run: &mut self.next_run,
-            fence: self.fence,
+            fence: newest,
             at_us: self.stamped_us,
             rows: self.after_sync.as_ref().map(|_| rows),
         };
@@ -214,6 +220,7 @@ impl Committer {
     }
 
     fn reopen(&self) -> Result<Connection, StoreError> {
+        self.place.check(&self.path)?;
         let ordered = self.testing.at(DiskPoint::Reopen);
         ordered.map_err(|error| explain(&self.path, &error))?;
         open::reopen(&self.path)

@@ -59,7 +59,9 @@ fn in_use(path: &Path, file: &mut File) -> StoreError {
     let mut held_by = String::new();
     let read = file.rewind().and_then(|()| file.read_to_string(&mut held_by));
     let holder = match (read, held_by.trim().parse::<u32>()) {
-        (Ok(_), Ok(pid)) if pid == std::process::id() => "this process itself".to_owned(),
+        (Ok(_), Ok(pid)) if pid == std::process::id() => {
+            "this process itself (shut it down there)".to_owned()
+        }
         (Ok(_), Ok(pid)) => format!("process {pid}"),
         (Ok(_), Err(_)) | (Err(_), _) => "another process".to_owned(),
     };

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, ffi};
 
 use super::error::{Trouble, explain};
 use super::migrate::migrate;
+use super::place::Place;
 use crate::{ErrorKind, RunNo, StoreError};
 
 /// Marks a SQLite file as a store of Backstitch: "Bstc".
@@ -83,6 +84,13 @@ pub(super) struct Owned {
     pub connection: Connection,
     pub fence: u64,
     pub next_run: RunNo,
+    pub place: Place,
+}
+
+/// The fence of the newest owner.
+pub(super) fn newest_fence(connection: &Connection) -> rusqlite::Result<u64> {
+    let mut query = connection.prepare_cached("SELECT value FROM meta WHERE name = 'fence'")?;
+    query.query_row((), |row| row.get::<_, i64>(0)).map(|fence| fence as u64)
 }
 
 /// Opens the file as its owner: checks it, migrates it, and raises the fence, in one transaction.
@@ -106,7 +114,12 @@ fn own_or_trouble(path: &Path) -> Result<Owned, Trouble> {
     let last: Option<i64> =
         transaction.query_row("SELECT MAX(run_no) FROM executions", (), |row| row.get(0))?;
     transaction.commit()?;
-    Ok(Owned { connection, fence: fence as u64, next_run: RunNo(last.unwrap_or(0) + 1) })
+    Ok(Owned {
+        connection,
+        fence: fence as u64,
+        next_run: RunNo(last.unwrap_or(0) + 1),
+        place: Place::of(path),
+    })
 }
 
 /// Opens the file again after a commit failed, and makes sure that it can be written.
