@@ -104,6 +104,11 @@ pub mod private {
     pub use backstitch_engine::program::BoxFuture;
     pub use tokio;
 
+    /// Boxes the future of a workflow, which may go on on another thread after each await.
+    pub fn boxed<T>(workflow: impl Future<Output = T> + Send + 'static) -> BoxFuture<T> {
+        Box::pin(workflow)
+    }
+
     /// The return type of a workflow function: `Result<Output>`.
     #[diagnostic::on_unimplemented(
         message = "a workflow returns `backstitch::Result<Output>`, not `{Self}`",

@@ -224,9 +224,8 @@ where
     Fut: Future<Output = Result<T, Failure>> + Send + 'static,
 {
     let (state, bytes_max) = (ctx.state.clone(), ctx.payload_bytes_max);
-    Arc::new(move |call: StepCall| {
+    Arc::new(move |call: Arc<StepCall>| {
         let body = body.clone();
-        let call = Arc::new(call);
         let future = body(StepCtx { call: call.clone(), state: state.clone() });
         Box::pin(async move {
             let output = future.await?;

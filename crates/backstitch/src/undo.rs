@@ -39,7 +39,7 @@ pub struct StepInfo {
 
 /// What an undo handler gets.
 pub struct Undo<T> {
-    call: UndoCall,
+    call: Arc<UndoCall>,
     output: Option<T>,
     outcome: UndoOutcome,
     state: Arc<StateMap>,
@@ -123,7 +123,7 @@ where
     F: FnOnce(Undo<T>) -> Fut + PerAttempt,
     Fut: Future<Output = Result<(), Failure>> + Send + 'static,
 {
-    Arc::new(move |call: UndoCall| {
+    Arc::new(move |call: Arc<UndoCall>| {
         let (outcome, output) = match &call.outcome {
             StepOutcome::Succeeded(output) => match json::decode(output) {
                 Ok(output) => (UndoOutcome::Succeeded, Some(output)),

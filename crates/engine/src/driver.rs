@@ -104,14 +104,15 @@ pub(crate) fn take_seat(shared: &Shared, run: RunNo) -> Option<Seat> {
 }
 
 impl Driver {
-    /// Begins to drive a run with the journal `rows`.
+    /// Begins to drive a run with the journal `rows`. In a box, because a future that is given a
+    /// driver by value has room for it twice.
     pub fn new(
         shared: Arc<Shared>,
         info: &RunInfo,
         seat: Seat,
         origin: Origin,
         rows: &[Row],
-    ) -> Result<Driver, Error> {
+    ) -> Result<Box<Driver>, Error> {
         let session = load(&shared, info, rows)?;
         let execution = Arc::new(ExecutionFacts {
             namespace: info.new.namespace.clone(),
@@ -120,7 +121,7 @@ impl Driver {
             workflow: info.new.workflow.clone(),
             version: session.run().version.clone(),
         });
-        Ok(Driver {
+        Ok(Box::new(Driver {
             shared,
             run: info.run,
             execution,
@@ -139,7 +140,7 @@ impl Driver {
             stopping: Stopping::No,
             origin,
             suspect: None,
-        })
+        }))
     }
 
     /// The execution that it drives.
@@ -159,7 +160,7 @@ impl Driver {
     }
 
     /// Drives the run until it is closed, the engine stops, or the ownership is lost.
-    pub async fn drive(mut self) {
+    pub async fn drive(mut self: Box<Driver>) {
         let (shared, run) = (self.shared.clone(), self.run);
         let driven = {
             let mut driving = std::pin::pin!(self.drive_inner());

@@ -184,7 +184,7 @@ pub struct UndoCall {
 }
 
 /// Makes the future of one attempt of a step.
-pub type Body = Arc<dyn Fn(StepCall) -> BoxFuture<Result<Payload, Failure>> + Send + Sync>;
+pub type Body = Arc<dyn Fn(Arc<StepCall>) -> BoxFuture<Result<Payload, Failure>> + Send + Sync>;
 
 /// Makes the future of one attempt of an undo.
-pub type Handler = Arc<dyn Fn(UndoCall) -> BoxFuture<Result<(), Failure>> + Send + Sync>;
+pub type Handler = Arc<dyn Fn(Arc<UndoCall>) -> BoxFuture<Result<(), Failure>> + Send + Sync>;

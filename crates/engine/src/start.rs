@@ -160,7 +160,7 @@ impl Engine {
         run_id: RunId,
         expected: Option<RunNo>,
         after: Option<(RunNo, RunId)>,
-    ) -> (Start, Row) {
+    ) -> (Box<Start>, Row) {
         let digest = request.input.digest();
         // The random bits of the run id are as good a seed as any, and the same when offered again.
         let (_, seed) = run_id.0.as_u64_pair();
@@ -186,7 +186,7 @@ impl Engine {
             ..Header::default()
         };
         let row = Row { header, events: vec![started.into()] };
-        let start = Start {
+        let start = Box::new(Start {
             execution: NewExecution {
                 namespace: request.namespace.clone(),
                 id: request.id.clone(),
@@ -199,17 +199,17 @@ impl Engine {
             first: Draft::new(row.header.clone(), &row.events),
             expected,
             status: if after.is_some() { Status::Pending } else { Status::Running },
-        };
+        });
         (start, row)
     }
 
     /// Commits the start and dispatches the run, also if the caller goes away meanwhile: what is
     /// durable must not wait for the next restart.
-    async fn begin(&self, start: Start, mut row: Row) -> Result<Answer, Error> {
+    async fn begin(&self, start: Box<Start>, mut row: Row) -> Result<Answer, Error> {
         let shared = self.shared.clone();
         let begun = self.shared.runtime.spawn(async move {
             let (new, status) = (start.execution.clone(), start.status);
-            let mut answer = shared.store.commit(Change::Start(Box::new(start))).await;
+            let mut answer = shared.store.commit(Change::Start(start)).await;
             if let Err(error) = &answer
                 && matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Corrupt)
             {

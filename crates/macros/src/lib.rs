@@ -115,7 +115,7 @@ fn expand(options: Options, function: &ItemFn) -> Result<Tokens> {
                 #input: #input_type,
             ) -> #output #block
 
-            ::std::boxed::Box::pin(async move {
+            ::backstitch::private::boxed(async move {
                 let returned = __backstitch_function(ctx, input).await;
                 ::backstitch::private::Returned::into_result(returned)
             })

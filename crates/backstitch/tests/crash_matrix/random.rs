@@ -150,7 +150,7 @@ async fn play(ctx: &Ctx, segment: u64, dice: &mut Dice) -> Result<()> {
 fn deeds(seed: u64, seen: &Seen<'_>) -> Vec<Deed> {
     let mut dice = Dice::new(seed ^ 0xDEED);
     let mut deeds = Vec::new();
-    for deed in [Deed::Cancel, Deed::Terminate, Deed::Pause, Deed::Kill] {
+    for deed in [Deed::Cancel, Deed::Terminate, Deed::Pause, Deed::Kill, Deed::Shutdown] {
         let (of, at) = (if deed == Deed::Kill { 12 } else { 4 }, 2 + dice.roll(20));
         if dice.roll(of) == 0 && seen.run.seq >= at {
             deeds.push(deed);

@@ -129,6 +129,11 @@ fn back() -> Vec<Scenario> {
         };
         both(chain, refusal(&ctx)).await
     });
+    let two_failures_at_once = code!(|ctx| {
+        effect(&ctx, "a", 0).await?;
+        let no = effect(&ctx, "b", 0);
+        both(async { both(no, refusal(&ctx)).await }, refusal(&ctx.branch("other"))).await
+    });
     let undo_on_success = code!(|ctx| {
         effect(&ctx, "a", 0).await?;
         let passed_over = ctx.step("no", async |s| {
@@ -154,6 +159,7 @@ fn back() -> Vec<Scenario> {
         Scenario::new("refused", refused, nobody),
         Scenario::new("failing sibling", failing_sibling, nobody),
         Scenario::new("two ends at once", two_ends_at_once, nobody),
+        Scenario::new("two failures at once", two_failures_at_once, nobody),
         Scenario::new("undo on success", undo_on_success, nobody),
         Scenario::new("undo panics once", undo_panics_once, nobody),
     ]

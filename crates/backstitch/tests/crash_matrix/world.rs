@@ -1,6 +1,7 @@
 //! Processes that live and die on one disk.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -60,6 +61,8 @@ pub enum Deed {
     Raise(&'static str),
     /// Ends the process, so that the next one runs other code.
     Redeploy,
+    /// Stops the process in good order.
+    Shutdown,
 }
 
 /// How a run came out.
@@ -69,6 +72,14 @@ pub struct Final {
     pub outcome: backstitch::RollbackOutcome,
     pub standing: Vec<String>,
     pub result: Result<String, String>,
+}
+
+impl fmt::Display for Final {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (outcome, standing) = (self.outcome.name(), self.standing.join(" "));
+        let (Ok(result) | Err(result)) = &self.result;
+        write!(f, "{}, {outcome}, [{standing}], {result}", self.status)
+    }
 }
 
 #[derive(PartialEq)]
@@ -196,6 +207,10 @@ impl World {
                 if deed == Deed::Redeploy {
                     return Ended::Died;
                 }
+                if deed == Deed::Shutdown && self.done.insert(Deed::Shutdown) {
+                    app.shutdown().await.unwrap();
+                    return Ended::Died;
+                }
                 if !self.done.contains(&deed) && self.do_it(&handle, &deed).await {
                     self.done.insert(deed);
                 }
@@ -257,7 +272,7 @@ impl World {
                 self.outside.raise(flag);
                 return true;
             }
-            Deed::Redeploy => unreachable!("it ends the process"),
+            Deed::Redeploy | Deed::Shutdown => unreachable!("it ends the process"),
         };
         match request.by("ops").request_id(format!("{deed:?}")).await {
             Ok(_) => true,

@@ -7,7 +7,7 @@ use backstitch::{
     App, Class, Ctx, Handle, Origin, Result, Retry, Status, StepCtx, msg, workflow, workflow_fn,
 };
 
-use crate::journal::{journal, seen_by, until_recorded};
+use crate::journal::{Soon, journal, seen_by, until_recorded};
 use crate::world::{Effects, Gate, World, until};
 
 /// Tells when it is dropped.
@@ -46,7 +46,7 @@ async fn b08_w13_a_timeout_drops_the_body_before_the_next_attempt_starts() {
     until(&handle, Status::Running).await;
     assert_eq!(world.effects.count("dropped"), 0, "never early");
     world.advance(Duration::from_micros(1));
-    assert_eq!(handle.result().await.unwrap(), 2);
+    assert_eq!(handle.result().soon().await.unwrap(), 2);
     let effects = world.effects.all();
     let key = handle.run_id().step_key(1);
     let wanted = [
@@ -92,7 +92,7 @@ async fn b15_attempts_before_a_crash_count_after_it() {
     let (_third, handle) = three_tries_again(&world, &handle, Gate::closed()).await;
     world.effects.wait_for("try 3", 1).await;
     let (_fourth, handle) = three_tries_again(&world, &handle, Gate::closed()).await;
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     assert_eq!(error.failure().unwrap().origin(), Origin::Lost);
     assert_eq!(world.effects.all(), ["try 1", "try 2", "try 3"], "none past the limit");
     let journal = journal(&handle).await;
@@ -111,7 +111,7 @@ async fn b15_an_attempt_that_an_orderly_stop_interrupts_does_not_count() {
     let gate = Gate::closed();
     gate.open();
     let (_app, handle) = three_tries_again(&world, &handle, gate).await;
-    handle.result().await.unwrap_err();
+    handle.result().soon().await.unwrap_err();
     assert_eq!(world.effects.all(), ["try 1", "try 2", "try 3", "try 4"]);
     let wanted = [Origin::Interrupted, Origin::Body, Origin::Body, Origin::Body];
     assert_eq!(journal(&handle).await.origins(1), wanted);
@@ -138,7 +138,7 @@ async fn b15_a_lost_attempt_is_tried_again_at_once() {
     world.effects.wait_for("try 1", 1).await;
     let app = world.open(|b| b.register(tries())).await;
     let handle = seen_by(&app, &handle).await;
-    assert_eq!(handle.result().await.unwrap(), 2);
+    assert_eq!(handle.result().soon().await.unwrap(), 2);
     assert_eq!(journal(&handle).await.delays_us(1), [0]);
 }
 
@@ -221,7 +221,7 @@ async fn b09_a_deadline_cuts_the_attempt_that_is_running_also_after_a_crash() {
         world.advance(Duration::from_micros(4_000_000 - 1));
         until(&handle, Status::Running).await;
         world.advance(Duration::from_micros(1));
-        let error = handle.result().await.unwrap_err();
+        let error = handle.result().soon().await.unwrap_err();
         assert_eq!(error.failure().unwrap().origin(), Origin::Timeout);
         assert_eq!(world.effects.all().len(), 1 + usize::from(crash));
     }
@@ -257,7 +257,7 @@ async fn p2_an_attempt_is_durable_before_its_body_begins() {
     let handle = app.start(looks, "t", ()).await.unwrap();
     *seen.lock().unwrap() = Some(app.handle("t").await.unwrap());
     gate.open();
-    handle.result().await.unwrap();
+    handle.result().soon().await.unwrap();
     assert_eq!(*rows.lock().unwrap(), [(1, 1), (2, 2), (3, 3)]);
 }
 
@@ -283,6 +283,6 @@ async fn p4_every_owner_has_a_larger_fence() {
     let gate = Gate::closed();
     gate.open();
     let app = world.open(|b| b.register(fences()).state(gate)).await;
-    let (first, second) = seen_by(&app, &handle).await.result().await.unwrap();
+    let (first, second) = seen_by(&app, &handle).await.result().soon().await.unwrap();
     assert!(first < second, "{first} {second}");
 }

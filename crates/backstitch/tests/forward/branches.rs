@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, oneshot};
 
 use crate::gates::{Gates, shuffled};
-use crate::journal::{journal, seen_by};
+use crate::journal::{Soon, journal, seen_by};
 use crate::world::{Effects, World};
 
 /// A step of the name `name` that gives `value`, held at the gate of the value.
@@ -46,8 +46,14 @@ async fn apart(ctx: Ctx, (): ()) -> Result<(String, String)> {
 async fn b86_two_branches_that_start_steps_of_one_name_are_refused_with_both_places() {
     let world = World::new();
     let app = world.open(|b| b.register(entangled).state(Gates::all_open())).await;
-    let error =
-        app.start(entangled, "t", ()).await.unwrap().result().await.expect_err("it is refused");
+    let error = app
+        .start(entangled, "t", ())
+        .await
+        .unwrap()
+        .result()
+        .soon()
+        .await
+        .expect_err("it is refused");
     let failure = error.failure().unwrap();
     assert_eq!((failure.type_name.as_str(), failure.class()), ("AmbiguousStep", Class::Permanent));
     assert_eq!(failure.message.matches("branches.rs:").count(), 2, "{failure}");
@@ -70,7 +76,7 @@ async fn b86_w45_branches_with_contexts_of_their_own_keep_their_outcomes_over_a_
     world.effects.wait_for("begin end", 100).await;
     let app = world.open(|b| b.register(apart).state(Gates::all_open())).await;
     for handle in &handles {
-        let outcomes = seen_by(&app, handle).await.result().await.unwrap();
+        let outcomes = seen_by(&app, handle).await.result().soon().await.unwrap();
         assert_eq!(outcomes, ("visa".into(), "giro".into()));
         assert_eq!(journal(handle).await.starts(1).len(), 1);
     }
@@ -85,7 +91,7 @@ async fn b86_steps_that_were_built_before_either_started_may_share_a_name() {
     });
     let world = World::new();
     let app = world.open(|b| b.register(built.clone()).state(Gates::all_open())).await;
-    let outcomes = app.start(built, "t", ()).await.unwrap().result().await.unwrap();
+    let outcomes = app.start(built, "t", ()).await.unwrap().result().soon().await.unwrap();
     assert_eq!(outcomes, ("visa".into(), "giro".into()));
 }
 
@@ -100,7 +106,10 @@ async fn b86_one_name_in_one_branch_after_another_is_fine() {
     });
     let world = World::new();
     let app = world.open(|b| b.register(turns.clone()).state(Gates::all_open())).await;
-    assert_eq!(app.start(turns, "t", ()).await.unwrap().result().await.unwrap(), ["a", "b", "c"]);
+    assert_eq!(
+        app.start(turns, "t", ()).await.unwrap().result().soon().await.unwrap(),
+        ["a", "b", "c"]
+    );
 }
 
 #[tokio::test]
@@ -115,7 +124,7 @@ async fn b86_a_branch_taken_twice_counts_on() {
     let world = World::new();
     let app = world.open(|b| b.register(twice.clone()).state(Gates::all_open())).await;
     let handle = app.start(twice, "t", ()).await.unwrap();
-    handle.result().await.unwrap();
+    handle.result().soon().await.unwrap();
     let run = journal(&handle).await.run;
     let keys: Vec<String> = run.steps().map(|(_, step)| step.key.to_string()).collect();
     assert_eq!(keys, ["eu/charge#1", "eu/de/charge#1", "eu/charge#2", "eu/de/charge#2"]);
@@ -140,7 +149,7 @@ async fn twice(workflow: FnWorkflow<(), Vec<String>>, seed: u64) {
     let told: Vec<&String> = before.iter().filter(|effect| effect.starts_with("told")).collect();
 
     let app = world.open(setup(&Gates::all_open())).await;
-    let result = seen_by(&app, &handle).await.result().await.unwrap();
+    let result = seen_by(&app, &handle).await.result().soon().await.unwrap();
     let after: Vec<String> = result.iter().map(|one| format!("told {one}")).collect();
     assert_eq!(after.iter().collect::<Vec<_>>(), told, "seed {seed}");
     assert_eq!(journal(&handle).await.count("Blocked"), 0);
@@ -295,5 +304,5 @@ async fn b99_a_branch_that_has_nothing_to_do_may_wait_for_another() {
     let app = world.open(|b| b.register(waits.clone()).state(Gates::all_open())).await;
     let handle = app.start(waits, "t", ()).await.unwrap();
     world.advance_until(&handle, Status::Succeeded).await;
-    assert_eq!(handle.result().await.unwrap(), ["1", "0"]);
+    assert_eq!(handle.result().soon().await.unwrap(), ["1", "0"]);
 }

@@ -8,7 +8,7 @@ use backstitch::{
 };
 
 use crate::gates::Gates;
-use crate::journal::{journal, seen_by, until_recorded};
+use crate::journal::{Soon, journal, seen_by, until_recorded};
 use crate::starting::slow;
 use crate::world::{Effects, Gate, World, until};
 
@@ -60,7 +60,7 @@ async fn cancelled(world: &World, handle: Handle<()>, crash: bool, undone: &[&st
     } else {
         handle
     };
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     let status = handle.status().await.unwrap();
     assert_eq!(status.status, Status::Cancelled);
@@ -93,7 +93,7 @@ async fn b33_while_a_body_with_an_undo_runs_it_may_end_and_is_undone_with_its_ou
     until(&handle, Status::RollingBack).await;
     assert_eq!(world.effects.all(), ["begin flight"], "no undo under a running step");
     gates.open("flight");
-    assert_eq!(handle.closed().await.unwrap(), Status::Cancelled);
+    assert_eq!(handle.closed().soon().await.unwrap(), Status::Cancelled);
     assert_eq!(world.effects.all(), ["begin flight", "end flight", "undo flight true"]);
     journal(&handle).await;
 }
@@ -163,7 +163,7 @@ async fn b33_before_the_first_turn_it_is_closed_at_once() {
     world.effects.wait_for("undo begins", 1).await;
     until(&new, Status::Pending).await;
     new.cancel().await.unwrap();
-    assert_eq!(new.closed().await.unwrap(), Status::Cancelled);
+    assert_eq!(new.closed().soon().await.unwrap(), Status::Cancelled);
     let wanted = ["ExecutionStarted", "CancelRequested", "ExecutionCancelled"];
     assert_eq!(journal(&new).await.names(), wanted);
     assert_eq!(old.status().await.unwrap().status, Status::RollingBack, "the old one goes on");
@@ -178,6 +178,6 @@ async fn b33_a_cancel_that_is_sent_twice_is_one_cancel() {
     let second = handle.cancel().request_id("r").await.unwrap();
     assert_eq!(first.number, second.number);
     gates.open("flight");
-    assert_eq!(handle.closed().await.unwrap(), Status::Cancelled);
+    assert_eq!(handle.closed().soon().await.unwrap(), Status::Cancelled);
     assert_eq!(journal(&handle).await.count("CancelRequested"), 1);
 }

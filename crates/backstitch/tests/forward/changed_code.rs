@@ -7,7 +7,7 @@ use backstitch::{
 };
 
 use crate::gates::Gates;
-use crate::journal::{journal, seen_by};
+use crate::journal::{Soon, journal, seen_by};
 use crate::world::{Effects, World, eventually, until};
 
 /// A step with an undo, held at the gate of its name.
@@ -90,7 +90,7 @@ async fn blocks(new: Code, wanted: &[&str]) {
 
     let app = world.open(|b| b.register(old_code()).state(Gates::all_open())).await;
     let seen = seen_by(&app, &handle).await;
-    let result = seen.result().await.unwrap();
+    let result = seen.result().soon().await.unwrap();
     assert!(result == "flight hotel dinner" || result == "flight car dinner", "{result}");
     assert!(app.attention(10).await.unwrap().is_empty(), "the matter is settled");
     assert_eq!(journal(&seen).await.count("Unblocked"), 1);
@@ -234,7 +234,7 @@ async fn b82_a_cancel_of_a_blocked_run_undoes_what_the_new_code_still_reaches() 
     let seen = seen_by(&app, &handle).await;
     until(&seen, Status::Stuck).await;
     seen.retry_undo("dinner").await.unwrap();
-    assert_eq!(seen.closed().await.unwrap(), Status::Cancelled);
+    assert_eq!(seen.closed().soon().await.unwrap(), Status::Cancelled);
     let undone: Vec<String> =
         world.effects.all().into_iter().filter(|effect| effect.starts_with("undo")).collect();
     assert_eq!(undone, ["undo dinner", "undo car", "undo hotel", "undo flight"]);
@@ -249,7 +249,7 @@ async fn b82_one_run_that_does_not_fit_holds_up_no_other() {
     });
     let app = world.open(|b| b.register(new.clone()).state(Gates::all_open())).await;
     let other = app.start(new, "u", ()).await.unwrap();
-    assert_eq!(other.result().await.unwrap(), "flight");
+    assert_eq!(other.result().soon().await.unwrap(), "flight");
     let seen = seen_by(&app, &handle).await;
     eventually("it is blocked", || async {
         seen.status().await.unwrap().status == Status::Blocked

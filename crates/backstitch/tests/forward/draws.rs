@@ -6,7 +6,7 @@ use std::time::Duration;
 use backstitch::{Ctx, FnWorkflow, Status, workflow_fn};
 
 use crate::gates::{Gates, Seen, gated, with};
-use crate::journal::seen_by;
+use crate::journal::{Soon, seen_by};
 use crate::world::World;
 
 /// Notes the time, random numbers and ids, before and between steps.
@@ -46,7 +46,7 @@ async fn b83_time_random_numbers_and_ids_are_the_same_after_replay() {
     let again = Seen::default();
     let app = world.open(with(&draws(&again), &Gates::all_open())).await;
     let handle = seen_by(&app, &handle).await;
-    handle.result().await.unwrap();
+    handle.result().soon().await.unwrap();
     assert_eq!(again.all(), first.all());
     let distinct: HashSet<String> = first.all().into_iter().collect();
     assert_eq!(distinct.len(), 10, "no draw is like another");

@@ -8,7 +8,7 @@ use backstitch::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{journal, seen_by};
+use crate::journal::{Soon, journal, seen_by};
 use crate::world::{Effects, Gate, World};
 
 #[derive(Debug)]
@@ -90,13 +90,13 @@ async fn a_typed_error_is_the_same_after_a_restart() {
         gate.open();
         let app = world.open(|b| b.register(pays).state(gate)).await;
         let handle = seen_by(&app, &handle).await;
-        match (catch, handle.result().await) {
+        match (catch, handle.result().soon().await) {
             (true, Ok(paid)) => assert_eq!(paid, "another card"),
             (false, Err(error)) => {
                 check(error.failure().unwrap());
                 // Once more, from a process that has only the closed journal.
                 let app = world.open(|b| b.register(pays)).await;
-                let error = seen_by(&app, &handle).await.result().await.unwrap_err();
+                let error = seen_by(&app, &handle).await.result().soon().await.unwrap_err();
                 check(error.failure().unwrap());
                 assert_eq!(error.kind(), ErrorKind::Failed);
             }
@@ -116,7 +116,7 @@ async fn failure_of(end: fn() -> Result<()>) -> Failure {
     let app = world.open(|b| b.register(ends.clone())).await;
     let handle = app.start(ends, "t", ()).await.unwrap();
     world.advance_until(&handle, Status::Failed).await;
-    handle.result().await.unwrap_err().failure().unwrap().clone()
+    handle.result().soon().await.unwrap_err().failure().unwrap().clone()
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_question_mark_on_any_error_is_a_transient_failure_of_its_type() {
     })
     .await;
     assert_eq!((failure.type_name.as_str(), failure.class()), ("Message", Class::Permanent));
-    assert_eq!(failure.to_string(), "Message: no seat left");
+    assert_eq!(failure.to_string(), "no seat left");
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn the_workflows_own_error_is_kept_as_well() {
     });
     let world = World::new();
     let app = world.open(|b| b.register(refuses.clone())).await;
-    let error = app.start(refuses, "t", ()).await.unwrap().result().await.unwrap_err();
+    let error = app.start(refuses, "t", ()).await.unwrap().result().soon().await.unwrap_err();
     let failure = error.failure().unwrap();
     assert!(failure.is::<CardDeclined>());
     assert_eq!(failure.causes.len(), 1);
@@ -184,7 +184,7 @@ async fn a_workflow_that_panics_fails_with_the_text() {
     });
     let world = World::new();
     let app = world.open(|b| b.register(panics.clone())).await;
-    let error = app.start(panics, "t", ()).await.unwrap().result().await.unwrap_err();
+    let error = app.start(panics, "t", ()).await.unwrap().result().soon().await.unwrap_err();
     let failure = error.failure().unwrap();
     assert_eq!(failure.origin(), Origin::Panic);
     assert!(failure.message.contains("somebody is there"), "{failure}");

@@ -3,7 +3,7 @@
 use backstitch::{App, Ctx, Handle, Status, join, msg, workflow_fn};
 
 use crate::gates::{Gates, Seen, gated, with};
-use crate::journal::{seen_by, until_recorded};
+use crate::journal::{Soon, seen_by, until_recorded};
 use crate::world::{Effects, World, until};
 
 async fn rows_of(app: &App, id: &str) -> Vec<backstitch::Row> {
@@ -33,14 +33,14 @@ async fn b85_a_finished_journal_gives_the_same_result_again_and_takes_no_more_ro
     let app = world.open(|b| b.register(ends.clone())).await;
     let good = app.start(ends.clone(), "good", false).await.unwrap();
     let bad = app.start(ends.clone(), "bad", true).await.unwrap();
-    assert_eq!(good.result().await.unwrap(), 7);
-    bad.result().await.unwrap_err();
+    assert_eq!(good.result().soon().await.unwrap(), 7);
+    bad.result().soon().await.unwrap_err();
     let before = (rows_of(&app, "good").await, rows_of(&app, "bad").await);
     let passes = seen.all().len();
     for _ in 0..3 {
         let app = world.open(|b| b.register(ends.clone())).await;
-        assert_eq!(seen_by(&app, &good).await.result().await.unwrap(), 7);
-        let error = seen_by(&app, &bad).await.result().await.unwrap_err();
+        assert_eq!(seen_by(&app, &good).await.result().soon().await.unwrap(), 7);
+        let error = seen_by(&app, &bad).await.result().soon().await.unwrap_err();
         assert_eq!(error.failure().unwrap().message, "no");
         let again = app.start(ends.clone(), "good", false).await.unwrap();
         assert!(!again.created());

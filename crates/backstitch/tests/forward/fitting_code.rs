@@ -4,7 +4,7 @@ use backstitch::{Ctx, Status, StepCtx, join, select, workflow_fn};
 
 use crate::changed_code::{Code, book, code, crashed};
 use crate::gates::Gates;
-use crate::journal::{journal, seen_by};
+use crate::journal::{Soon, journal, seen_by};
 use crate::world::{Effects, World, until};
 
 /// Checks that `new` fits the journal of the old code.
@@ -12,7 +12,7 @@ async fn fits(new: Code) {
     let (world, handle) = crashed().await;
     let app = world.open(|b| b.register(new).state(Gates::all_open())).await;
     let seen = seen_by(&app, &handle).await;
-    seen.result().await.unwrap();
+    seen.result().soon().await.unwrap();
     assert_eq!(journal(&seen).await.count("Blocked"), 0);
 }
 
@@ -78,6 +78,6 @@ async fn b82_an_input_that_no_longer_decodes_blocks_until_code_that_reads_it_is_
     assert_eq!(app.attention(10).await.unwrap()[0].kind, "mismatch");
 
     let app = world.open(|b| b.register(reads).state(Gates::all_open())).await;
-    assert_eq!(seen_by(&app, &handle).await.result().await.unwrap(), "seven");
+    assert_eq!(seen_by(&app, &handle).await.result().soon().await.unwrap(), "seven");
     assert!(app.attention(10).await.unwrap().is_empty());
 }

@@ -10,7 +10,7 @@ use backstitch::{
 use tokio::sync::{Mutex, Notify};
 
 use crate::gates::Gates;
-use crate::journal::{journal, seen_by};
+use crate::journal::{Soon, journal, seen_by};
 use crate::world::{Effects, World, until};
 
 fn held(ctx: &Ctx, name: &str) -> backstitch::Step<String> {
@@ -84,7 +84,7 @@ async fn b84_b99_a_raw_timer_after_a_step_is_reported_with_the_last_place() {
     assert_eq!(app.attention(10).await.unwrap().len(), 1);
     assert_eq!(app.attention(10).await.unwrap()[0].kind, "foreign_wait");
     handle.cancel().await.unwrap();
-    assert_eq!(handle.closed().await.unwrap(), Status::Cancelled);
+    assert_eq!(handle.closed().soon().await.unwrap(), Status::Cancelled);
     assert_eq!(world.effects.all(), ["begin first", "undo first"]);
     assert!(app.attention(10).await.unwrap().is_empty());
 }
@@ -162,7 +162,7 @@ async fn b99_a_foreign_wake_that_changes_nothing_is_no_harm() {
         tokio::task::yield_now().await;
     }
     gates.open("first");
-    assert_eq!(handle.result().await.unwrap(), "first");
+    assert_eq!(handle.result().soon().await.unwrap(), "first");
 }
 
 #[tokio::test]
@@ -193,7 +193,7 @@ async fn b99_one_stray_holds_up_no_other() {
     let app = world.open(|b| b.register(strays.clone()).state(Gates::all_open())).await;
     let stray = app.start(strays.clone(), "t", ()).await.unwrap();
     let other = app.start(strays, "u", ()).await.unwrap();
-    assert_eq!(other.result().await.unwrap(), "first");
+    assert_eq!(other.result().soon().await.unwrap(), "first");
     reported(&stray, "before its first step").await;
 }
 
@@ -216,7 +216,7 @@ async fn b84_mended_code_goes_on_where_the_stray_was_held() {
     let app = world.open(|b| b.register(strays(true)).state(Gates::all_open())).await;
     let handle = seen_by(&app, &handle).await;
     world.advance_until(&handle, Status::Succeeded).await;
-    assert_eq!(handle.result().await.unwrap(), "second");
+    assert_eq!(handle.result().soon().await.unwrap(), "second");
     assert_eq!(world.effects.all(), ["begin first", "begin second"]);
     assert!(app.attention(10).await.unwrap().is_empty());
 }

@@ -1,5 +1,7 @@
 //! Looking things up in journals.
 
+use std::time::Duration;
+
 use backstitch::core::event::Event;
 use backstitch::core::retry::StepPolicy;
 use backstitch::core::run::Run;
@@ -7,6 +9,18 @@ use backstitch::{App, Failure, Handle, Origin};
 
 use crate::checks::check;
 use crate::world::eventually;
+
+/// Longer than anything here takes; only a hang gets there.
+const HANG: Duration = Duration::from_secs(30);
+
+/// Awaits what comes soon, or never.
+pub trait Soon: Future + Sized {
+    async fn soon(self) -> Self::Output {
+        tokio::time::timeout(HANG, self).await.expect("it never came")
+    }
+}
+
+impl<F: Future> Soon for F {}
 
 /// The journal of an execution after all checks.
 pub struct Journal {

@@ -6,7 +6,7 @@ use backstitch::{
     Classify, Ctx, FailureExt, Result, Retry, Reuse, Status, StepCtx, Undo, join, msg, workflow,
 };
 
-use crate::journal::{journal, seen_by};
+use crate::journal::{Soon, journal, seen_by};
 use crate::world::{Effects, World, until};
 
 fn note(effects: &Effects, what: &str, attempt: u32, key: &str) {
@@ -98,7 +98,7 @@ async fn b93_names_that_look_alike_have_different_keys() {
         // The same id, run after run.
         let handle = app.start(lookalikes, "t", ()).reuse(Reuse::Allow).await.unwrap();
         assert!(handle.created());
-        for (ord, key) in (1..).zip(handle.result().await.unwrap()) {
+        for (ord, key) in (1..).zip(handle.result().soon().await.unwrap()) {
             assert!(seen.insert(key), "the key of step {ord} was used before");
             assert!(seen.insert(handle.run_id().undo_key(ord)));
         }

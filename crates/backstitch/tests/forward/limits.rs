@@ -6,7 +6,7 @@ use backstitch::{
 };
 use futures_util::future::join_all;
 
-use crate::journal::journal;
+use crate::journal::{Soon, journal};
 use crate::world::{Effects, World};
 
 /// Names that are refused, and what the refusal says.
@@ -44,7 +44,7 @@ where
     let world = World::new();
     let app = world.open(|b| b.register(workflow)).await;
     let handle = app.start(workflow, "t", name.to_owned()).await.unwrap();
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     assert!(journal(&handle).await.run.asks.is_empty(), "nothing was asked for");
     error.failure().unwrap().clone()
 }
@@ -76,9 +76,9 @@ async fn p12_names_of_up_to_256_characters_are_fine_everywhere() {
     let app = world.open(|b| b.register(named).register(branched)).await;
     for name in good_names() {
         let handle = app.start(named, &name, name.clone()).namespace(&name).await.unwrap();
-        assert_eq!(handle.result().await.unwrap(), name);
+        assert_eq!(handle.result().soon().await.unwrap(), name);
         let handle = app.start(branched, format!("{:.200}b", name), name.clone()).await.unwrap();
-        assert_eq!(handle.result().await.unwrap(), "x");
+        assert_eq!(handle.result().soon().await.unwrap(), "x");
         let handle = app.handle_in::<String>(&name, &name).await.unwrap();
         assert_eq!(handle.id(), name);
     }
@@ -136,7 +136,7 @@ async fn p12_ten_thousand_things_may_be_asked_for_in_one_turn() {
     let world = World::new();
     let app = world.open(|b| b.register(crowd)).await;
     let handle = app.start(crowd, "t", 10_000).await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), 9_999 * 10_000 / 2);
+    assert_eq!(handle.result().soon().await.unwrap(), 9_999 * 10_000 / 2);
     assert_eq!(journal(&handle).await.count("StepSucceeded"), 10_001);
 }
 
@@ -145,7 +145,7 @@ async fn p12_w12_one_more_is_refused_and_what_was_done_before_is_undone() {
     let world = World::new();
     let app = world.open(|b| b.register(crowd)).await;
     let handle = app.start(crowd, "t", 10_001).await.unwrap();
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     let failure = error.failure().unwrap();
     assert_eq!((failure.type_name.as_str(), failure.class()), ("AsksPerTurn", Class::Permanent));
     assert!(failure.message.contains("10001 things in one turn; at most 10000"), "{failure}");

@@ -2,7 +2,7 @@
 
 use backstitch::{Ctx, Result, StepCtx, Workflow, workflow, workflow_fn};
 
-use crate::journal::journal;
+use crate::journal::{Soon, journal};
 use crate::world::World;
 
 #[workflow]
@@ -51,7 +51,7 @@ async fn name_and_version_stand_in_the_journal() {
     let world = World::new();
     let app = world.open(|b| b.register(renamed).register(only_a_version)).await;
     let handle = app.start(renamed, "t", 21).await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), 42);
+    assert_eq!(handle.result().soon().await.unwrap(), 42);
     let status = handle.status().await.unwrap();
     assert_eq!(
         (status.workflow.as_str(), status.version.as_str()),
@@ -61,7 +61,7 @@ async fn name_and_version_stand_in_the_journal() {
     assert_eq!(rows[1].header.version.as_deref(), Some("2025-07.b"), "who ran each turn");
 
     let handle = app.start(only_a_version, "u", (1, "x".into())).await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), ("x".into(), 1));
+    assert_eq!(handle.result().soon().await.unwrap(), ("x".into(), 1));
     assert_eq!(journal(&handle).await.run.step(1).unwrap().key.to_string(), "inner/swap#1");
 }
 
@@ -70,7 +70,7 @@ async fn a_return_in_the_middle_and_attributes_are_fine() {
     let world = World::new();
     let app = world.open(|b| b.register(with_attributes)).await;
     let handle = app.start(with_attributes, "t", None).await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), 7);
+    assert_eq!(handle.result().soon().await.unwrap(), 7);
 }
 
 #[tokio::test]
@@ -86,6 +86,6 @@ async fn two_versions_of_one_workflow_run_side_by_side() {
     let app = world.open(|b| b.register(old.clone()).register(new.clone())).await;
     let first = app.start(old, "a", ()).await.unwrap();
     let second = app.start(new, "b", ()).await.unwrap();
-    assert_eq!(first.result().await.unwrap(), "old");
-    assert_eq!(second.result().await.unwrap(), "new");
+    assert_eq!(first.result().soon().await.unwrap(), "old");
+    assert_eq!(second.result().soon().await.unwrap(), "new");
 }

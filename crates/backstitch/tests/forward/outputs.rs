@@ -10,7 +10,7 @@ use backstitch::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::journal::{journal, seen_by};
+use crate::journal::{Soon, journal, seen_by};
 use crate::world::{Effects, World};
 
 /// The default limit of a payload.
@@ -27,9 +27,9 @@ where
     let world = World::new();
     let app = world.open(|b| b.register(echo.clone())).await;
     let handle = app.start(echo.clone(), "t", value.clone()).await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), value);
+    assert_eq!(handle.result().soon().await.unwrap(), value);
     let app = world.open(|b| b.register(echo)).await;
-    assert_eq!(seen_by(&app, &handle).await.result().await.unwrap(), value);
+    assert_eq!(seen_by(&app, &handle).await.result().soon().await.unwrap(), value);
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ fn large() -> FnWorkflow<(usize, usize), String> {
 async fn failed_large(world: &World, step: usize, output: usize) -> (Handle<String>, Error) {
     let app = world.open(|b| b.register(large())).await;
     let handle = app.start(large(), "t", (step, output)).await.unwrap();
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     (handle, error)
 }
 
@@ -120,7 +120,7 @@ async fn b12_an_input_over_the_limit_is_refused_at_the_door() {
     assert_eq!(app.handle::<()>("big").await.err().unwrap().kind(), ErrorKind::NotFound);
 
     let fits = app.start(echo, "big", "x".repeat(MAX - 2)).await.unwrap();
-    assert_eq!(fits.result().await.unwrap(), MAX as u64 - 2);
+    assert_eq!(fits.result().soon().await.unwrap(), MAX as u64 - 2);
 }
 
 #[tokio::test]
@@ -128,9 +128,9 @@ async fn b12_the_limit_can_be_set() {
     let world = World::new();
     let app = world.open(|b| b.register(large()).payload_bytes_max(100)).await;
     let fits = app.start(large(), "fits", (98, 98)).await.unwrap();
-    assert_eq!(fits.result().await.unwrap().len(), 98);
+    assert_eq!(fits.result().soon().await.unwrap().len(), 98);
     let big = app.start(large(), "big", (99, 0)).await.unwrap();
-    let error = big.result().await.unwrap_err();
+    let error = big.result().soon().await.unwrap_err();
     assert!(error.to_string().contains("has 101 bytes; at most 100"), "{error}");
 
     for bytes in [0, usize::MAX] {
@@ -146,9 +146,9 @@ async fn b12_a_smaller_limit_leaves_what_was_recorded_alone() {
     let world = World::new();
     let app = world.open(|b| b.register(large())).await;
     let handle = app.start(large(), "t", (1_000, 1_000)).await.unwrap();
-    handle.result().await.unwrap();
+    handle.result().soon().await.unwrap();
     let app = world.open(|b| b.register(large()).payload_bytes_max(10)).await;
-    assert_eq!(seen_by(&app, &handle).await.result().await.unwrap().len(), 1_000);
+    assert_eq!(seen_by(&app, &handle).await.result().soon().await.unwrap().len(), 1_000);
 }
 
 /// Runs a step that gives `value`, which cannot be stored, after one with an undo.
@@ -176,7 +176,7 @@ where
     let world = World::new();
     let app = world.open(|b| b.register(odd.clone())).await;
     let handle = app.start(odd, "t", ()).await.unwrap();
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     journal(&handle).await;
     (error.failure().unwrap().clone(), world.effects.all())
 }
@@ -213,7 +213,7 @@ async fn p12_a_failure_that_is_too_large_is_cut_and_marked() {
     let world = World::new();
     let app = world.open(|b| b.register(fails_at_length)).await;
     let handle = app.start(fails_at_length, "t", 4 * MAX).await.unwrap();
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     let failure = error.failure().unwrap();
     assert!(failure.message.len() < 9 * 1024, "{}", failure.message.len());
     let tail = failure.message.trim_start_matches('🧵');
@@ -250,6 +250,6 @@ async fn b12_a_body_that_fails_is_not_asked_for_an_output() {
     };
     let world = World::new();
     let app = world.open(|b| b.register(counts.clone())).await;
-    app.start(counts, "t", ()).await.unwrap().result().await.unwrap_err();
+    app.start(counts, "t", ()).await.unwrap().result().soon().await.unwrap_err();
     assert_eq!(*tried.lock().unwrap(), 1);
 }

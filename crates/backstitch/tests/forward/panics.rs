@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backstitch::{Class, Ctx, Origin, Retry, Status, StepCtx, join, workflow_fn};
 
-use crate::journal::journal;
+use crate::journal::{Soon, journal};
 use crate::world::{Effects, World};
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn b10_a_panic_is_a_transient_failure_and_hurts_no_sibling() {
     let app = world.open(|b| b.register(panics.clone())).await;
     let handle = app.start(panics, "t", ()).await.unwrap();
     world.advance_until(&handle, Status::Succeeded).await;
-    assert_eq!(handle.result().await.unwrap(), ("mended".into(), "fine".into()));
+    assert_eq!(handle.result().soon().await.unwrap(), ("mended".into(), "fine".into()));
     let journal = journal(&handle).await;
     let failures = journal.failures(1);
     assert_eq!(failures.len(), 2);

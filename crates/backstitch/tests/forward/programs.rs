@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 
 use crate::gates::Seen;
-use crate::journal::{journal, seen_by};
+use crate::journal::{Soon, journal, seen_by};
 use crate::world::World;
 
 /// Random decisions of one program: the same in every pass.
@@ -188,7 +188,7 @@ async fn run(seed: u64) {
             crashes += 1;
         }
     }
-    handle.result().await.unwrap();
+    handle.result().soon().await.unwrap();
     let journal = journal(&handle).await;
     assert_eq!(journal.count("Blocked"), 0, "seed {seed}");
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backstitch::{Backstitch, Ctx, ErrorKind, FnWorkflow, WaitsFor, workflow_fn};
 
-use crate::journal::{seen_by, until_recorded};
+use crate::journal::{Soon, seen_by, until_recorded};
 use crate::starting::{greets, kind};
 use crate::world::{Gate, World};
 
@@ -46,7 +46,7 @@ async fn an_execution_whose_workflow_is_not_registered_waits_for_it() {
     let gate = Gate::closed();
     gate.open();
     let app = world.open(|b| b.register(greets).state(gate)).await;
-    assert_eq!(seen_by(&app, &handle).await.result().await.unwrap(), "hello Ada");
+    assert_eq!(seen_by(&app, &handle).await.result().soon().await.unwrap(), "hello Ada");
 }
 
 #[tokio::test]

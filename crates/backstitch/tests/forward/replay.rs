@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::gates::{Gates, Seen, gated, shuffled, with};
-use crate::journal::{journal, seen_by, until_recorded};
+use crate::journal::{Soon, journal, seen_by, until_recorded};
 use crate::world::World;
 
 const CROWD: usize = 20;
@@ -49,7 +49,7 @@ async fn p13_b80_twenty_outcomes_are_seen_in_the_order_that_was_recorded() {
 
         let (again, gates) = (Seen::default(), Gates::all_open());
         let app = world.open(with(&crowd(&again), &gates)).await;
-        let result = seen_by(&app, &handle).await.result().await.unwrap();
+        let result = seen_by(&app, &handle).await.result().soon().await.unwrap();
         assert_eq!(again.all(), seen.all(), "seed {seed}");
         assert_eq!(result, seen.all());
         let wanted: Vec<String> = order[..CROWD / 2].iter().map(|i| format!("s{i}")).collect();
@@ -83,7 +83,7 @@ async fn p13_b80_what_finishes_after_a_crash_comes_after_what_was_recorded_befor
 
         let (third, gates) = (Seen::default(), Gates::all_open());
         let app = world.open(with(&crowd(&third), &gates)).await;
-        let result = seen_by(&app, &handle).await.result().await.unwrap();
+        let result = seen_by(&app, &handle).await.result().soon().await.unwrap();
         assert_eq!((third.all(), result), (second.all(), second.all()), "seed {seed}");
     }
 }
@@ -96,7 +96,7 @@ async fn p13_bodies_that_race_on_threads_are_seen_in_the_order_that_was_recorded
     world.effects.wait_for("begin end", 1).await;
     let again = Seen::default();
     let app = world.open(with(&crowd(&again), &Gates::all_open())).await;
-    let result = seen_by(&app, &handle).await.result().await.unwrap();
+    let result = seen_by(&app, &handle).await.result().soon().await.unwrap();
     assert_eq!((again.all(), result), (seen.all(), seen.all()));
 }
 
@@ -118,7 +118,7 @@ async fn b80_a_join_hands_each_future_its_own_outcome() {
     world.effects.wait_for("begin end", 1).await;
     let app = world.open(with(&joins, &Gates::all_open())).await;
     let wanted: Vec<String> = (0..CROWD).map(|i| format!("s{i}")).collect();
-    assert_eq!(seen_by(&app, &handle).await.result().await.unwrap(), wanted);
+    assert_eq!(seen_by(&app, &handle).await.result().soon().await.unwrap(), wanted);
 }
 
 /// Two steps race; the loser may settle. Then one step that is named after the winner.
@@ -154,7 +154,7 @@ async fn b81_w45_the_branch_that_won_wins_again_though_both_outcomes_are_known()
 
         let app = world.open(with(&two_race(&seen), &Gates::all_open())).await;
         let handle = seen_by(&app, &handle).await;
-        assert_eq!(handle.result().await.unwrap(), [winner]);
+        assert_eq!(handle.result().soon().await.unwrap(), [winner]);
         assert_eq!(seen.all(), [format!("{winner} won"), format!("{winner} won")]);
         let journal = journal(&handle).await;
         assert_eq!(journal.count("StepCancelRequested"), 1);
@@ -179,7 +179,7 @@ async fn b81_when_both_are_there_at_once_the_one_that_was_recorded_first_wins() 
     world.effects.wait_for("begin end", 1).await;
     let first = journal(&handle).await.run.steps().find(|(_, step)| step.shown).map(|(o, _)| o);
     let app = world.open(with(&races, &Gates::all_open())).await;
-    let result = seen_by(&app, &handle).await.result().await.unwrap();
+    let result = seen_by(&app, &handle).await.result().soon().await.unwrap();
     let index = first.expect("one has won") as usize - 1;
     assert_eq!(result, [index.to_string(), ["a", "b", "c"][index].to_owned()]);
 }
@@ -208,6 +208,6 @@ async fn p13_a_thousand_groups_are_replayed_in_order() {
     world.effects.wait_for("begin end", 1).await;
     let again = Seen::default();
     let app = world.open(with(&long(&again), &Gates::all_open())).await;
-    assert_eq!(seen_by(&app, &handle).await.result().await.unwrap(), ["999"]);
+    assert_eq!(seen_by(&app, &handle).await.result().soon().await.unwrap(), ["999"]);
     assert_eq!(again.all(), seen.all());
 }

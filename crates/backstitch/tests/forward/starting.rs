@@ -5,7 +5,7 @@ use backstitch::{
     workflow, workflow_fn,
 };
 
-use crate::journal::journal;
+use crate::journal::{Soon, journal};
 use crate::world::{Effects, Gate, World, eventually, until};
 
 #[workflow]
@@ -43,12 +43,12 @@ async fn b30_a_start_with_an_id_in_use_is_the_same_execution() {
     assert!(!again.created());
     assert_eq!((again.run_id(), again.found()), (first.run_id(), Status::Running));
     gate.open();
-    assert_eq!(first.result().await.unwrap(), "hello Ada");
-    assert_eq!(again.result().await.unwrap(), "hello Ada");
+    assert_eq!(first.result().soon().await.unwrap(), "hello Ada");
+    assert_eq!(again.result().soon().await.unwrap(), "hello Ada");
 
     let after = app.start(greets, "t", "Ada".into()).await.unwrap();
     assert_eq!((after.created(), after.found()), (false, Status::Succeeded));
-    assert_eq!(after.result().await.unwrap(), "hello Ada");
+    assert_eq!(after.result().soon().await.unwrap(), "hello Ada");
     assert_eq!(world.effects.count("waits"), 1);
 }
 
@@ -62,7 +62,7 @@ async fn b30_an_id_in_use_with_another_input_or_workflow_is_an_error_that_says_s
     for closed in [false, true] {
         if closed {
             gate.open();
-            first.result().await.unwrap();
+            first.result().soon().await.unwrap();
         }
         let (kind_of, says) = kind(app.start(greets, "t", "Bob".into()).await);
         assert_eq!(kind_of, ErrorKind::OtherInput);
@@ -86,7 +86,7 @@ async fn b30_with_fail_an_id_in_use_is_an_error() {
     assert_eq!(kind_of, ErrorKind::IdInUse);
     assert!(says.contains("is in use (its status is running)"), "{says}");
     gate.open();
-    first.result().await.unwrap();
+    first.result().soon().await.unwrap();
     let (kind_of, says) = kind(start().await);
     assert_eq!(kind_of, ErrorKind::IdInUse);
     assert!(says.contains("was used by a closed run"), "{says}");
@@ -126,7 +126,7 @@ async fn b30_with_terminate_the_new_run_waits_until_the_old_one_is_undone_and_cl
     assert_eq!(new.status().await.unwrap().status, Status::Pending);
     assert_eq!(world.effects.all(), ["book", "undo begins"], "the new run has not begun");
     undo_gate.open();
-    assert_eq!(new.result().await.unwrap(), "new");
+    assert_eq!(new.result().soon().await.unwrap(), "new");
     assert_eq!(world.effects.all(), ["book", "undo begins", "undone", "book"]);
     assert_eq!(old.status().await.unwrap().status, Status::Terminated);
     assert_eq!(app.handle::<String>("t").await.unwrap().run_id(), new.run_id());
@@ -145,7 +145,7 @@ async fn b30_a_run_that_waits_for_its_predecessor_survives_a_crash() {
     gate.open();
     let app = world.open(|b| b.register(slow()).state(gate)).await;
     let new = app.handle::<String>("t").await.unwrap();
-    assert_eq!(new.result().await.unwrap(), "new");
+    assert_eq!(new.result().soon().await.unwrap(), "new");
     assert_eq!(world.effects.all(), ["book", "undo begins", "undo begins", "undone", "book"]);
     assert_eq!(old.status().await.unwrap().status, Status::Terminated);
 }
@@ -157,20 +157,20 @@ async fn b30_after_it_closed_the_reuse_policy_decides() {
     let app = world.open(|b| b.register(greets).state(gate)).await;
     let start = |id: &str, name: &str, reuse| app.start(greets, id, name.into()).reuse(reuse);
     let failed = start("f", "nobody", Reuse::Reject).await.unwrap();
-    failed.result().await.unwrap_err();
+    failed.result().soon().await.unwrap_err();
     let good = start("g", "Ada", Reuse::Reject).await.unwrap();
-    good.result().await.unwrap();
+    good.result().soon().await.unwrap();
 
     assert!(!start("f", "nobody", Reuse::Reject).await.unwrap().created());
     assert!(!start("g", "Ada", Reuse::AllowIfFailed).await.unwrap().created());
     let again = start("f", "Ada", Reuse::AllowIfFailed).await.unwrap();
     assert!(again.created());
-    assert_eq!(again.result().await.unwrap(), "hello Ada");
+    assert_eq!(again.result().soon().await.unwrap(), "hello Ada");
     assert!(!start("f", "Ada", Reuse::AllowIfFailed).await.unwrap().created(), "it succeeded now");
     let again = start("g", "Bob", Reuse::Allow).await.unwrap();
     assert!(again.created());
-    assert_eq!(again.result().await.unwrap(), "hello Bob");
-    assert_eq!(good.result().await.unwrap(), "hello Ada", "an older run keeps its result");
+    assert_eq!(again.result().soon().await.unwrap(), "hello Bob");
+    assert_eq!(good.result().soon().await.unwrap(), "hello Ada", "an older run keeps its result");
 }
 
 #[tokio::test]
@@ -196,7 +196,7 @@ async fn b30_many_starts_of_one_id_at_once_make_one_execution() {
     for handle in futures_util::future::join_all(starts).await {
         let handle = handle.unwrap();
         created += u32::from(handle.created());
-        assert_eq!(handle.result().await.unwrap(), "hello Ada");
+        assert_eq!(handle.result().soon().await.unwrap(), "hello Ada");
     }
     assert_eq!((created, world.effects.count("waits")), (1, 1));
 }
@@ -217,8 +217,8 @@ async fn b37_one_id_in_two_namespaces_is_two_executions() {
     gate.open();
     for (i, handle) in handles.iter().enumerate() {
         match i {
-            6 => assert_eq!(kind(handle.result().await).0, ErrorKind::Cancelled),
-            _ => assert_eq!(handle.result().await.unwrap(), format!("hello {i}")),
+            6 => assert_eq!(kind(handle.result().soon().await).0, ErrorKind::Cancelled),
+            _ => assert_eq!(handle.result().soon().await.unwrap(), format!("hello {i}")),
         }
     }
     assert_eq!(world.effects.count("undo wait"), 1);

@@ -5,7 +5,7 @@ use backstitch::{
     msg, workflow,
 };
 
-use crate::journal::{journal, seen_by, until_recorded};
+use crate::journal::{Soon, journal, seen_by, until_recorded};
 use crate::world::{Effects, World, until};
 
 struct Bank(&'static str);
@@ -28,7 +28,7 @@ async fn state_that_is_missing_blocks_only_the_step_and_a_retry_mends_it() {
     let status = until(&handle, Status::Blocked).await;
     until_recorded(&handle, "StepSucceeded", 2).await;
     let (_, step, failure) = &status.blocks[0];
-    assert_eq!(*step, Some(StepRef::Ordinal(2)));
+    assert_eq!(*step, Some(StepRef::from("ask#1")));
     assert_eq!((failure.class(), failure.origin()), (Class::Attention, Origin::Engine));
     assert!(failure.message.contains("Bank") && failure.message.contains(".state("), "{failure}");
     let items = app.attention(10).await.unwrap();
@@ -44,7 +44,7 @@ async fn state_that_is_missing_blocks_only_the_step_and_a_retry_mends_it() {
     assert_eq!(app.attention(10).await.unwrap().len(), 1);
     assert_eq!(journal(&handle).await.starts(2).len(), 1);
     handle.retry_step("ask").by("ada").reason("the bank is there now").await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), "yes");
+    assert_eq!(handle.result().soon().await.unwrap(), "yes");
     assert!(app.attention(10).await.unwrap().is_empty());
     assert_eq!(journal(&handle).await.starts(2).len(), 2);
 }
@@ -67,7 +67,7 @@ async fn the_last_state_of_a_type_stands() {
     let app =
         world.open(|b| b.register(asks_the_bank).state(Bank("first")).state(Bank("second"))).await;
     let handle = app.start(asks_the_bank, "t", ()).await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), "second");
+    assert_eq!(handle.result().soon().await.unwrap(), "second");
 }
 
 #[workflow]
@@ -98,7 +98,7 @@ async fn a_failure_that_calls_for_a_person_is_not_tried_again_by_itself() {
     handle.retry_step("call").await.unwrap();
     until_recorded(&handle, "Blocked", 2).await;
     handle.retry_step("call#1").await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), 3);
+    assert_eq!(handle.result().soon().await.unwrap(), 3);
     let classes: Vec<Class> =
         journal(&handle).await.failures(1).iter().map(|(_, failure)| failure.class()).collect();
     assert_eq!(classes, [Class::Attention; 2]);

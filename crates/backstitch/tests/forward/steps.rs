@@ -9,7 +9,7 @@ use backstitch::{
     workflow_fn,
 };
 
-use crate::journal::{journal, seen_by, until_recorded};
+use crate::journal::{Soon, journal, seen_by, until_recorded};
 use crate::world::{Effects, Gate, World};
 
 #[workflow]
@@ -27,7 +27,7 @@ async fn b01_a_body_is_told_its_name_count_attempt_and_policy() {
     let world = World::new();
     let app = world.open(|b| b.register(says_what_it_is_told)).await;
     let handle = app.start(says_what_it_is_told, "one", ()).await.unwrap();
-    let told = handle.result().await.unwrap();
+    let told = handle.result().soon().await.unwrap();
     assert_eq!(told, ("charge".into(), 1, 1, 5, "one".into()));
     let journal = journal(&handle).await;
     let wanted =
@@ -58,7 +58,7 @@ async fn b03_counts_are_taken_when_a_step_is_built() {
     let world = World::new();
     let app = world.open(|b| b.register(builds_before_it_awaits)).await;
     let handle = app.start(builds_before_it_awaits, "t", ()).await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), ["a#1", "a#2", "a#3", "b#1"]);
+    assert_eq!(handle.result().soon().await.unwrap(), ["a#1", "a#2", "a#3", "b#1"]);
     let journal = journal(&handle).await;
     let keys: Vec<String> = journal.run.steps().map(|(_, step)| step.key.to_string()).collect();
     assert_eq!(keys, ["a#2", "b#1", "a#1", "a#3"], "ordinals follow the first polls");
@@ -77,7 +77,7 @@ async fn b03_sleeps_do_not_count_as_steps() {
     let app = world.open(|b| b.register(sleeps_and_steps)).await;
     let handle = app.start(sleeps_and_steps, "t", ()).await.unwrap();
     world.advance_until(&handle, Status::Succeeded).await;
-    assert_eq!(handle.result().await.unwrap(), 1);
+    assert_eq!(handle.result().soon().await.unwrap(), 1);
     let Ask::Timer(timer) = &journal(&handle).await.run.asks[0] else { panic!("no timer") };
     assert_eq!(timer.key.to_string(), "sleep#1");
 }
@@ -99,7 +99,7 @@ async fn b05_a_failure_that_is_caught_stays_in_the_journal_and_rolls_nothing_bac
     let world = World::new();
     let app = world.open(|b| b.register(catches)).await;
     let handle = app.start(catches, "t", ()).await.unwrap();
-    assert_eq!(handle.result().await.unwrap(), "went on without: no");
+    assert_eq!(handle.result().soon().await.unwrap(), "went on without: no");
     let journal = journal(&handle).await;
     assert_eq!((journal.count("StepFailed"), journal.count("RollbackStarted")), (1, 0));
     assert!(world.effects.all().is_empty());
@@ -133,7 +133,7 @@ async fn b06_w06_p3_a_caught_permanent_failure_is_not_tried_again_after_a_crash(
     gate.open();
     let app = world.open(|b| b.register(catches_then_waits).state(gate)).await;
     let handle = seen_by(&app, &handle).await;
-    assert_eq!(handle.result().await.unwrap(), "declined");
+    assert_eq!(handle.result().soon().await.unwrap(), "declined");
     assert_eq!(world.effects.count("pay"), 1);
     assert_eq!(journal(&handle).await.failures(1).len(), 1);
 }
@@ -151,7 +151,7 @@ async fn b13_a_step_inside_a_body_is_refused_by_name() {
     let world = World::new();
     let app = world.open(|b| b.register(nests.clone())).await;
     let handle = app.start(nests, "t", ()).await.unwrap();
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     let failure = error.failure().unwrap();
     assert_eq!((failure.type_name.as_str(), failure.class()), ("NestedStep", Class::Permanent));
     assert_eq!(failure.origin(), Origin::Engine);
@@ -170,7 +170,7 @@ async fn b13_a_sleep_inside_a_body_is_refused_as_well() {
     let world = World::new();
     let app = world.open(|b| b.register(nests.clone())).await;
     let handle = app.start(nests, "t", ()).await.unwrap();
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     assert_eq!(error.failure().unwrap().type_name, "NestedStep");
 }
 
@@ -191,7 +191,7 @@ async fn b13_a_step_that_is_awaited_inside_a_body_is_refused_as_well() {
     let world = World::new();
     let app = world.open(|b| b.register(nests.clone())).await;
     let handle = app.start(nests, "t", ()).await.unwrap();
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     assert_eq!(error.failure().unwrap().type_name, "NestedStep");
     assert_eq!(journal(&handle).await.run.asks.len(), 1);
     assert!(world.effects.all().is_empty());
@@ -210,7 +210,7 @@ async fn b13_a_step_built_in_a_spawned_task_is_refused() {
     let world = World::new();
     let app = world.open(|b| b.register(spawns.clone())).await;
     let handle = app.start(spawns, "t", ()).await.unwrap();
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     assert_eq!(error.failure().unwrap().type_name, "StepElsewhere");
 }
 
@@ -251,7 +251,7 @@ async fn b95_a_body_goes_on_while_the_code_holds_its_step_without_polling_it() {
     let journal_before = journal(&handle).await;
     assert_eq!(journal_before.origins(2), [Origin::Timeout], "it timed out in time");
     world.advance_until(&handle, Status::Succeeded).await;
-    assert_eq!(handle.result().await.unwrap(), 7);
+    assert_eq!(handle.result().soon().await.unwrap(), 7);
 }
 
 #[tokio::test]
@@ -278,7 +278,7 @@ async fn b95_an_outcome_that_is_never_looked_at_is_recorded() {
     let world = World::new();
     let app = world.open(|b| b.register(forgets.clone())).await;
     let handle = app.start(forgets, "t", ()).await.unwrap();
-    handle.result().await.unwrap();
+    handle.result().soon().await.unwrap();
     let journal = journal(&handle).await;
     assert_eq!(journal.count("StepSucceeded"), 3);
     assert_eq!(journal.count("StepCancelRequested"), 1, "nobody took it, so it is dropped");

@@ -8,7 +8,7 @@ use backstitch::{
     Ctx, Failure, FnWorkflow, Handle, Result, Status, WaitsFor, select, workflow, workflow_fn,
 };
 
-use crate::journal::{journal, seen_by, until_recorded};
+use crate::journal::{Soon, journal, seen_by, until_recorded};
 use crate::world::{EPOCH_US, Effects, Gate, World, until};
 
 const HOUR_US: i64 = 3_600_000_000;
@@ -40,7 +40,7 @@ async fn b20_p9_a_sleep_is_never_over_early() {
     fire_at(&handle).await;
     assert_eq!(journal(&handle).await.count("TimerFired"), 0);
     world.advance(TICK);
-    assert_eq!(handle.result().await.unwrap(), EPOCH_US + HOUR_US);
+    assert_eq!(handle.result().soon().await.unwrap(), EPOCH_US + HOUR_US);
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn b20_the_rest_of_a_sleep_is_slept_after_a_crash() {
     world.advance(HOUR / 2 - TICK);
     fire_at(&handle).await;
     world.advance(TICK);
-    handle.result().await.unwrap();
+    handle.result().soon().await.unwrap();
     assert_eq!(journal(&handle).await.count("TimerStarted"), 1);
 }
 
@@ -70,7 +70,7 @@ async fn b20_p9_a_sleep_that_passed_while_the_process_was_down_is_over_at_once()
     world.advance(HOUR * 100);
     drop(down);
     let app = world.open(|b| b.register(sleeps)).await;
-    let woken = seen_by(&app, &handle).await.result().await.unwrap();
+    let woken = seen_by(&app, &handle).await.result().soon().await.unwrap();
     assert_eq!(woken, EPOCH_US + 100 * HOUR_US, "the time is that of the wake, not of the plan");
 }
 
@@ -99,7 +99,7 @@ async fn b20_a_sleep_is_not_slept_again_although_the_code_computes_it_anew() {
     let gate = Gate::closed();
     gate.open();
     let app = world.open(|b| b.register(moody(HOUR * 24)).state(gate)).await;
-    seen_by(&app, &handle).await.result().await.unwrap();
+    seen_by(&app, &handle).await.result().soon().await.unwrap();
     assert_eq!(world.effects.count("after"), 2, "the lost attempt and the next");
 }
 
@@ -115,7 +115,7 @@ async fn b20_another_duration_does_not_move_a_sleep_that_has_begun() {
     let handle = seen_by(&app, &handle).await;
     assert_eq!(fire_at(&handle).await, EPOCH_US + HOUR_US);
     world.advance(HOUR);
-    handle.result().await.unwrap();
+    handle.result().soon().await.unwrap();
 }
 
 /// Sleeps until an instant that is past, and says when it was over.
@@ -152,7 +152,7 @@ async fn b20_sleep_until_an_instant_that_is_past_returns_at_once_live_and_in_rep
         gate.open();
         let app = world.open(|b| b.register(workflow.clone()).state(gate)).await;
         let handle = seen_by(&app, &handle).await;
-        assert_eq!(handle.result().await.unwrap(), EPOCH_US, "no time passed in it");
+        assert_eq!(handle.result().soon().await.unwrap(), EPOCH_US, "no time passed in it");
     }
 }
 
@@ -168,7 +168,7 @@ async fn b20_p9_the_clock_may_jump_back_without_harm() {
     world.clock.set(EPOCH_US + HOUR_US - 1);
     fire_at(&handle).await;
     world.clock.set(EPOCH_US + HOUR_US);
-    assert_eq!(handle.result().await.unwrap(), EPOCH_US + HOUR_US);
+    assert_eq!(handle.result().soon().await.unwrap(), EPOCH_US + HOUR_US);
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn b09_the_longest_sleep_is_a_hundred_years() {
     let handle = app.start(long.clone(), "fits", 100).await.unwrap();
     assert_eq!(fire_at(&handle).await, EPOCH_US + 100 * 366 * 24 * HOUR_US);
     let handle = app.start(long, "too-long", 101).await.unwrap();
-    let error = handle.result().await.unwrap_err();
+    let error = handle.result().soon().await.unwrap_err();
     let failure = error.failure().unwrap();
     assert_eq!(failure.type_name, "BadDuration");
     assert!(failure.message.contains("longer than 100 years"), "{failure}");
@@ -207,12 +207,12 @@ async fn b89_an_abandoned_timer_wakes_nobody() {
     let handle = app.start(patience, "t", ()).await.unwrap();
     until_recorded(&handle, "TimerStarted", 1).await;
     gate.open();
-    assert_eq!(handle.result().await.unwrap(), "yes");
+    assert_eq!(handle.result().soon().await.unwrap(), "yes");
     let before = journal(&handle).await;
     assert_eq!(before.count("TimerCancelled"), 1);
     world.advance(HOUR * 2);
     let app = world.open(|b| b.register(patience).state(gate)).await;
-    seen_by(&app, &handle).await.result().await.unwrap();
+    seen_by(&app, &handle).await.result().soon().await.unwrap();
     assert_eq!(journal(&handle).await.events, before.events);
 }
 
@@ -243,7 +243,7 @@ async fn b20_sleeps_that_end_together_are_shown_one_by_one_in_the_order_of_their
     let handle = app.start(many, "t", ()).await.unwrap();
     until_recorded(&handle, "TimerStarted", 10).await;
     world.advance(HOUR);
-    handle.result().await.unwrap();
+    handle.result().soon().await.unwrap();
     assert_eq!(*order.lock().unwrap(), (0..10).rev().collect::<Vec<_>>());
     let fired = journal(&handle).await.events.into_iter().filter_map(|event| match event {
         Event::TimerFired(e) => Some(e.ord),

@@ -99,7 +99,7 @@ async fn b57_w10_w20_w41_the_others_run_the_waiter_is_told_and_a_retry_settles_i
 }
 
 #[tokio::test]
-async fn b57_a_waiver_settles_it_with_name_and_reason_and_the_outcome_is_incomplete() {
+async fn b57_w40_a_waiver_settles_it_with_name_and_reason_and_the_outcome_is_incomplete() {
     let (stage, broken) = (Stage::new(), Broken::of(&["c"]));
     let (app, handle) = stuck(&stage, &broken, "").await;
     handle.waive_undo("c").by("ops").reason("refunded by hand").await.unwrap();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use backstitch::core::event::Event;
 use backstitch::{
-    CauseKind, Ctx, FailureExt, Jitter, Origin, Result, Retry, RollbackCause, Status, StepInfo,
-    Undo, UndoOutcome, msg, workflow,
+    CauseKind, Ctx, FailureExt, Jitter, Origin, Result, Retry, Reuse, RollbackCause, Status,
+    StepInfo, Undo, UndoOutcome, msg, workflow,
 };
 
 use crate::stage::{Stage, assert_refused, booking, checked, refusal, undone, undos};
@@ -66,7 +66,7 @@ async fn noted_twice(ctx: Ctx, failures: u32) -> Result<()> {
 }
 
 #[tokio::test]
-async fn b53_the_handler_is_told_what_happened_and_keeps_its_key() {
+async fn b53_w19_w27_the_handler_is_told_what_happened_and_keeps_its_key() {
     let (stage, notes) = (Stage::new(), Notes::default());
     let app = stage.open(|b| b.state(notes.clone()).register(noted_twice)).await;
     let handle = app.start(noted_twice, "t", 2).await.unwrap();
@@ -129,7 +129,7 @@ async fn own_policy(ctx: Ctx, (): ()) -> Result<()> {
 }
 
 #[tokio::test]
-async fn b52_the_undos_own_policy_is_used_else_the_default_for_undos() {
+async fn b52_w33_the_undos_own_policy_is_used_else_the_default_for_undos() {
     let (stage, notes) = (Stage::new(), Notes::default());
     let app = stage.open(|b| b.state(notes.clone()).register(own_policy)).await;
     let handle = app.start(own_policy, "t", ()).await.unwrap();
@@ -265,4 +265,20 @@ async fn b54_w32_the_failing_step_is_undone_without_an_output() {
     assert_refused(&handle.result().await.unwrap_err());
     assert_eq!(stage.effects(), ["undo fails: failed"]);
     checked(&handle).await;
+}
+
+#[tokio::test]
+async fn b93_w43_the_next_run_of_an_id_has_keys_of_its_own() {
+    let (stage, notes) = (Stage::new(), Notes::default());
+    let app = stage.open(|b| b.state(notes.clone()).register(noted_twice)).await;
+    for _ in 0..2 {
+        let start = app.start(noted_twice, "t", 0).reuse(Reuse::AllowIfFailed);
+        start.await.unwrap().result().await.unwrap_err();
+    }
+    let mut keys = notes.1.lock().unwrap().clone();
+    keys.extend(notes.told().into_iter().map(|told| told.key));
+    assert_eq!(keys.len(), 2 * (2 + 2));
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), 8, "no key of the first run comes back");
 }

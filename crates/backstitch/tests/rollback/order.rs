@@ -14,7 +14,7 @@ async fn three_then_no(ctx: Ctx, (): ()) -> Result<()> {
 }
 
 #[tokio::test]
-async fn b50_three_undos_run_in_reverse_and_the_error_is_kept() {
+async fn b50_w29_w31_all_undos_run_in_reverse_one_at_a_time_and_the_error_is_kept() {
     let stage = Stage::new();
     let app = stage.open(|b| b.register(three_then_no)).await;
     let handle = app.start(three_then_no, "t", ()).await.unwrap();

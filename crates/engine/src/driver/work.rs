@@ -1,5 +1,7 @@
 //! Carrying out what a durable row says: starting and stopping bodies and undos.
 
+use std::sync::Arc;
+
 use backstitch_core::event::RollbackCause;
 use backstitch_core::id::Ordinal;
 use backstitch_core::payload::Payload;
@@ -59,7 +61,7 @@ impl Driver {
         let span = tracing::info_span!(
             "step", id = %self.execution.id, step = %key, attempt, run_id = %self.execution.run_id
         );
-        let call = StepCall {
+        let call = Arc::new(StepCall {
             execution: self.facts(),
             ord,
             key,
@@ -67,7 +69,7 @@ impl Driver {
             policy,
             fence: self.shared.store.fence(),
             cancel: cancel.clone(),
-        };
+        });
         self.steps_running.insert(ord, cancel);
         let (mail, clock) = (self.mail_in.clone(), self.shared.clock.clone());
         let task = async move {
@@ -94,7 +96,7 @@ impl Driver {
         let span = tracing::info_span!(
             "undo", id = %self.execution.id, step = %step.key, attempt, run_id = %self.execution.run_id
         );
-        let call = UndoCall {
+        let call = Arc::new(UndoCall {
             execution: self.facts(),
             ord,
             key: step.key.clone(),
@@ -104,7 +106,7 @@ impl Driver {
             attempt,
             fence: self.shared.store.fence(),
             cancel: cancel.clone(),
-        };
+        });
         self.undos_running.insert(ord, cancel);
         let (mail, clock) = (self.mail_in.clone(), self.shared.clock.clone());
         let task = async move {
