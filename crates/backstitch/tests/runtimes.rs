@@ -49,7 +49,7 @@ fn an_execution_can_be_started_outside_of_any_runtime() {
     let (home, clock) = (runtime(), ManualClock::new(EPOCH_US));
     let app = open_on(&home, &clock);
     let start = app.start(nap, "a", "Ada".into()).into_future();
-    let handle = futures_util::FutureExt::now_or_never(async { start.await });
+    let handle = futures_util::FutureExt::now_or_never(start);
     let handle = match handle {
         Some(handle) => handle.unwrap(),
         None => home.block_on(app.start(nap, "a", "Ada".into()).into_future()).unwrap(),

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use backstitch::core::event::Event;
 use backstitch::{
-    Ctx, Failure, FnWorkflow, Handle, Result, Status, WaitsFor, select, workflow, workflow_fn,
+    Ctx, Failure, FnWorkflow, Handle, Result, Retry, Status, WaitsFor, select, workflow,
+    workflow_fn,
 };
 
+use crate::gates::Gates;
 use crate::journal::{Soon, journal, seen_by, until_recorded};
 use crate::world::{EPOCH_US, Effects, Gate, World, until};
 
@@ -41,6 +43,42 @@ async fn b20_p9_a_sleep_is_never_over_early() {
     assert_eq!(journal(&handle).await.count("TimerFired"), 0);
     world.advance(TICK);
     assert_eq!(handle.result().soon().await.unwrap(), EPOCH_US + HOUR_US);
+}
+
+/// A sleep, a retry and two steps that are held, all at once.
+#[workflow]
+async fn sleeps_beside_steps(ctx: Ctx, (): ()) -> Result<()> {
+    let held = |name: &'static str| {
+        ctx.step(name, async |s: backstitch::StepCtx| {
+            s.state::<Gates>().pass(s.name()).await;
+            Ok(())
+        })
+    };
+    let retried = ctx
+        .step("retried", async |s: backstitch::StepCtx| match s.attempt() {
+            1 => Err(backstitch::msg("not yet")),
+            _ => Ok(()),
+        })
+        .retry(Retry::constant("1h"));
+    let all = backstitch::join!(ctx.sleep("1h"), retried, held("a"), held("b"));
+    all.0.and(all.1).and(all.2).and(all.3)
+}
+
+#[tokio::test]
+async fn p9_what_happens_just_before_an_instant_does_not_bring_it_forward() {
+    let (world, gates) = (World::new(), Gates::default());
+    let app = world.open(|b| b.register(sleeps_beside_steps).state(gates.clone())).await;
+    let handle = app.start(sleeps_beside_steps, "t", ()).await.unwrap();
+    until_recorded(&handle, "StepAttemptFailed", 1).await;
+    world.advance(HOUR - TICK);
+    gates.open("a");
+    until_recorded(&handle, "StepSucceeded", 1).await;
+    let before = journal(&handle).await;
+    assert_eq!((before.count("TimerFired"), before.count("StepStarted")), (0, 3));
+    world.advance(TICK);
+    until_recorded(&handle, "StepSucceeded", 2).await;
+    gates.open("b");
+    handle.result().soon().await.unwrap();
 }
 
 #[tokio::test]
