@@ -38,7 +38,7 @@ pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024 * 1024;
 pub const POLLS_PER_GROUP_MAX: usize = 100_000;
 
 /// How long a body may take to yield after its cancel before it is left behind, in microseconds.
-pub const YIELD_GRACE_US: i64 = 30_000_000;
+pub const YIELD_GRACE_US: u64 = 30_000_000;
 
 /// Most attempts that a policy may name; more than anybody waits for, far from overflow.
 pub const ATTEMPTS_MAX: u32 = u32::MAX;

@@ -21,7 +21,7 @@ mod script;
 mod unwanted;
 mod verbs;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::event::{EndsIn, Event};
 use crate::failure::Failure;
@@ -63,11 +63,15 @@ pub enum Command {
     SettleStep {
         /// The step.
         ord: Ordinal,
+        /// Call [`Session::overdue`] if it has not yielded after this long, in microseconds.
+        within_us: u64,
     },
     /// Give the body its token and drop it at its next await.
     CancelStep {
         /// The step.
         ord: Ordinal,
+        /// Call [`Session::overdue`] if it has not yielded after this long, in microseconds.
+        within_us: u64,
     },
     /// The body did not yield: forget it.
     LeaveStep {
@@ -141,8 +145,8 @@ pub struct Session {
     inbox: VecDeque<InboxRow>,
     step_ends: VecDeque<StepEnd>,
     undo_ends: VecDeque<StepEnd>,
-    /// Attempts that nobody wants any more, and until when their bodies may take to yield.
-    stopping: BTreeMap<Ordinal, i64>,
+    /// Steps that nobody wants any more, and whose bodies did not yield in time.
+    overdue: Vec<Ordinal>,
     /// How a run that owes nothing ends, once its inbox is copied.
     closes_in: Option<EndsIn>,
     /// The code returned this, and waits for steps that it dropped.
@@ -208,7 +212,7 @@ impl Session {
             inbox: VecDeque::new(),
             step_ends: VecDeque::new(),
             undo_ends: VecDeque::new(),
-            stopping: BTreeMap::new(),
+            overdue: Vec::new(),
             closes_in: None,
             returned: None,
             returned_in_replay: None,
@@ -283,16 +287,6 @@ impl Session {
             let attempt = self.run.step(ord).map_or(0, |step| step.undo.attempts);
             self.undo_ends.push_back(StepEnd { ord, attempt, end: lost(), finished_us: now_us });
         }
-        // Bodies that were given up before the session was rebuilt are waited for once more.
-        let forward = matches!(self.run.phase, Phase::Forward);
-        let given_up = |ord: &Ordinal| {
-            let step = self.run.step(*ord).expect("what is in flight is a step");
-            runs_step(*ord) && (step.dropped || !forward)
-        };
-        let given_up: Vec<Ordinal> = self.run.in_flight.iter().copied().filter(given_up).collect();
-        for ord in given_up {
-            self.stopping.insert(ord, self.yields_until_us(ord, self.unwanted(ord), now_us));
-        }
     }
 
     fn running_undo(&self) -> Option<Ordinal> {
@@ -309,6 +303,11 @@ impl Session {
     /// An undo ended.
     pub fn undo_ended(&mut self, ord: Ordinal, attempt: u32, end: AttemptEnd, finished_us: i64) {
         self.undo_ends.push_back(StepEnd { ord, attempt, end, finished_us });
+    }
+
+    /// A body that nobody wants any more did not yield in time.
+    pub fn overdue(&mut self, ord: Ordinal) {
+        self.overdue.push(ord);
     }
 
     /// An inbox row was accepted. Rows that were seen before are passed over.
@@ -366,11 +365,6 @@ impl Session {
         if self.is_closed() || self.closing_down == Stopping::Yes {
             return None;
         }
-        let due = if self.code == Code::Absent { None } else { self.run.next_due_us() };
-        let grace = self.stopping.values().min().copied();
-        match (due, grace) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        if self.code == Code::Absent { None } else { self.run.next_due_us() }
     }
 }

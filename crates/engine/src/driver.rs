@@ -25,7 +25,7 @@ use crate::code::RunningCode;
 use crate::engine::Shared;
 use crate::error::{Error, ErrorKind};
 use crate::live::{AttemptEnded, Attempted, LiveRun, Mail, Settled};
-use crate::program::{Body, CancelToken, ExecutionFacts, Handler};
+use crate::program::{Body, BoxFuture, CancelToken, ExecutionFacts, Handler};
 
 pub(crate) struct Driver {
     shared: Arc<Shared>,
@@ -39,6 +39,9 @@ pub(crate) struct Driver {
     handlers: BTreeMap<Ordinal, Handler>,
     steps_running: BTreeMap<Ordinal, CancelToken>,
     undos_running: BTreeMap<Ordinal, CancelToken>,
+    /// How long bodies that nobody wants any more may take to yield: steady time, whatever becomes
+    /// of the wall clock.
+    graces: BTreeMap<Ordinal, BoxFuture<()>>,
     /// Ends of attempts that are not durable yet: they outlive a session that is voided.
     ends: Vec<AttemptEnded>,
     mail: mpsc::UnboundedReceiver<Mail>,
@@ -76,6 +79,12 @@ enum Written {
     Nothing,
     /// The run is no longer ours, or the engine is being stopped.
     Lost,
+}
+
+/// What a driver waits for.
+enum Next {
+    Mail(Mail),
+    Overdue(Ordinal),
 }
 
 /// In which state a driver leaves its run.
@@ -132,6 +141,7 @@ impl Driver {
             handlers: BTreeMap::new(),
             steps_running: BTreeMap::new(),
             undos_running: BTreeMap::new(),
+            graces: BTreeMap::new(),
             ends: Vec::new(),
             mail: seat.mail,
             mail_in: seat.mail_in,
@@ -217,9 +227,29 @@ impl Driver {
                 self.suspect = None;
             }
             self.set_alarm();
-            let mail = self.mail.recv().await.expect("the driver itself holds a sender");
-            self.handle(mail).await;
+            match self.next().await {
+                Next::Mail(mail) => self.handle(mail).await,
+                Next::Overdue(ord) => {
+                    self.graces.remove(&ord);
+                    self.session.overdue(ord);
+                }
+            }
         }
+    }
+
+    /// The next mail; or a body whose time to yield is over.
+    async fn next(&mut self) -> Next {
+        let (mail, graces) = (&mut self.mail, &mut self.graces);
+        poll_fn(|cx| {
+            if let Poll::Ready(mail) = mail.poll_recv(cx) {
+                return Poll::Ready(Next::Mail(mail.expect("the driver itself holds a sender")));
+            }
+            let mut over = graces
+                .iter_mut()
+                .filter_map(|(ord, grace)| grace.as_mut().poll(cx).is_ready().then_some(*ord));
+            over.next().map_or(Poll::Pending, |ord| Poll::Ready(Next::Overdue(ord)))
+        })
+        .await
     }
 
     fn has_stopped(&self) -> bool {
@@ -254,9 +284,14 @@ impl Driver {
         match mail {
             Mail::Ended(ended) => {
                 match ended.what {
-                    Attempted::Step => self.steps_running.remove(&ended.ord),
-                    Attempted::Undo => self.undos_running.remove(&ended.ord),
-                };
+                    Attempted::Step => {
+                        self.steps_running.remove(&ended.ord);
+                        self.graces.remove(&ended.ord);
+                    }
+                    Attempted::Undo => {
+                        self.undos_running.remove(&ended.ord);
+                    }
+                }
                 let end = self.as_recorded(ended.end);
                 let ended = AttemptEnded { end, ..*ended };
                 self.hand_in(&ended);

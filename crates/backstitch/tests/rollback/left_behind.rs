@@ -4,7 +4,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use backstitch::{Ctx, OnAbandon, Result, RollbackOutcome, Status, workflow};
+use backstitch::engine::program::BoxFuture;
+use backstitch::engine::{Clock, ManualClock};
+use backstitch::{Builder, Ctx, OnAbandon, Result, RollbackOutcome, Status, workflow};
 
 use crate::stage::{Gates, Stage, a_while, booking, checked, gated, undone, undos};
 use crate::world::{Effects, eventually, until};
@@ -113,4 +115,47 @@ async fn b98_the_late_end_of_a_dropped_step_that_was_left_behind_disturbs_nobody
     assert_eq!(handle.result().await.unwrap(), 1);
     let run = checked(&handle).await;
     assert_eq!(run.step(1).unwrap().output, None, "recorded is final");
+}
+
+/// A wall clock that somebody sets, and time that goes on as it does.
+#[derive(Clone)]
+struct TwoClocks {
+    wall: ManualClock,
+    steady: ManualClock,
+}
+
+impl Clock for TwoClocks {
+    fn now_us(&self) -> i64 {
+        self.wall.now_us()
+    }
+
+    fn sleep_until(&self, at_us: i64) -> BoxFuture<()> {
+        self.wall.sleep_until(at_us)
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<()> {
+        self.steady.sleep(duration)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p7_t9_a_clock_that_is_set_forward_takes_nothing_off_the_grace() {
+    let (stage, blocker) = (Stage::new(), Blocker::default());
+    let clocks = TwoClocks { wall: stage.world.clock.clone(), steady: ManualClock::new(0) };
+    let setup = |b: Builder| {
+        b.clock(Arc::new(clocks.clone())).state(blocker.clone()).register(never_yields)
+    };
+    let app = stage.open(setup).await;
+    let handle = app.start(never_yields, "t", false).await.unwrap();
+    stage.sees("begin stubborn").await;
+    handle.cancel().await.unwrap();
+    until(&handle, Status::RollingBack).await;
+    stage.world.advance(Duration::from_secs(78 * 60));
+    a_while().await;
+    assert_eq!(stage.effects(), ["do a", "begin stubborn"], "no undo under a running step");
+    clocks.steady.advance(Duration::from_secs(30));
+    assert_eq!(handle.closed().await.unwrap(), Status::Cancelled);
+    assert_eq!(undos(&stage.effects()), ["undo stubborn: unknown", "undo a: succeeded"]);
+    blocker.release();
+    checked(&handle).await;
 }

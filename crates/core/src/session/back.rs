@@ -26,7 +26,7 @@ enum InFlight {
 
 impl Session {
     /// The code returned `output`. What it dropped and owes is undone first (R13).
-    pub(super) fn code_succeeded(&mut self, output: Payload, now_us: i64) {
+    pub(super) fn code_succeeded(&mut self, output: Payload) {
         let plan = self.run.dropped_and_owed();
         if plan.is_empty() {
             self.returned = Some(output);
@@ -35,7 +35,7 @@ impl Session {
         let cause = RollbackCause { kind: CauseKind::Dropped as i32, ..RollbackCause::default() };
         let ends_in =
             EndsIn { kind: EndKind::Succeeded as i32, failure: None, output: Some(output) };
-        self.start_rollback(cause, plan, ends_in, InFlight::Settle, now_us);
+        self.start_rollback(cause, plan, ends_in, InFlight::Settle);
     }
 
     /// Closes a run whose code has returned, as soon as nothing is in flight.
@@ -49,29 +49,29 @@ impl Session {
     }
 
     /// The code failed: decide, in the row of the outcome that caused it (P5).
-    pub(super) fn code_failed(&mut self, failure: Failure, now_us: i64) {
+    pub(super) fn code_failed(&mut self, failure: Failure) {
         let ends_in =
             EndsIn { kind: EndKind::Failed as i32, failure: Some(failure.clone()), output: None };
-        self.decide(RollbackCause::failed(failure), ends_in, InFlight::Settle, now_us);
+        self.decide(RollbackCause::failed(failure), ends_in, InFlight::Settle);
     }
 
     /// Somebody asked for it.
-    pub(super) fn cancelled(&mut self, verb: CancelVerb, cause: RollbackCause, now_us: i64) {
+    pub(super) fn cancelled(&mut self, verb: CancelVerb, cause: RollbackCause) {
         let (kind, in_flight) = match verb {
             CancelVerb::Cancel | CancelVerb::Rollback => (EndKind::Cancelled, InFlight::Settle),
             CancelVerb::Terminate => (EndKind::Terminated, InFlight::Stop),
         };
         let ends_in = EndsIn { kind: kind as i32, failure: None, output: None };
-        self.decide(cause, ends_in, in_flight, now_us);
+        self.decide(cause, ends_in, in_flight);
     }
 
-    fn decide(&mut self, cause: RollbackCause, ends_in: EndsIn, in_flight: InFlight, now_us: i64) {
+    fn decide(&mut self, cause: RollbackCause, ends_in: EndsIn, in_flight: InFlight) {
         let plan = self.run.plan();
         if plan.is_empty() && self.run.in_flight.is_empty() {
             self.closes_in = Some(ends_in);
             return;
         }
-        self.start_rollback(cause, plan, ends_in, in_flight, now_us);
+        self.start_rollback(cause, plan, ends_in, in_flight);
     }
 
     /// Closes a run that owes nothing as it was decided. Not at once: what else stands in the inbox
@@ -90,7 +90,6 @@ impl Session {
         plan: Vec<Ordinal>,
         ends_in: EndsIn,
         in_flight: InFlight,
-        now_us: i64,
     ) {
         self.returned = None;
         self.returned_in_replay = None;
@@ -99,8 +98,8 @@ impl Session {
         let running: Vec<Ordinal> = self.run.in_flight.iter().copied().collect();
         for ord in running {
             match in_flight {
-                InFlight::Settle => self.give_up(ord, self.unwanted(ord), now_us),
-                InFlight::Stop => self.give_up(ord, Unwanted::Stops, now_us),
+                InFlight::Settle => self.give_up(ord, self.unwanted(ord)),
+                InFlight::Stop => self.give_up(ord, Unwanted::Stops),
             }
         }
     }

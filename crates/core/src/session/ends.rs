@@ -50,7 +50,6 @@ impl Session {
             return false;
         }
         let StepEnd { ord, attempt, end, finished_us } = end;
-        self.stopping.remove(&ord);
         match end {
             AttemptEnd::Returned(output) => {
                 self.push(StepSucceeded { ord, attempt, output, finished_us });

@@ -207,7 +207,6 @@ impl Session {
 
     /// Writes down what the code did.
     pub(super) fn take_down(&mut self, report: Report) -> Vec<Ordinal> {
-        let now_us = self.open.as_ref().expect("a live group has a row").now_us;
         if report.asks.len() > ASKS_PER_GROUP_MAX {
             let message = format!(
                 "the code asked for {} things in one turn; at most {ASKS_PER_GROUP_MAX} are allowed: \
@@ -217,25 +216,25 @@ impl Session {
             self.code = Code::Ended;
             let limit = Failure::new(Class::Permanent, Origin::Limit, "AsksPerTurn", message);
             for ord in report.drops {
-                self.drop_ask(ord, now_us);
+                self.drop_ask(ord);
             }
-            self.code_failed(limit, now_us);
+            self.code_failed(limit);
             self.close_as_decided();
             return Vec::new();
         }
         let ords = report.asks.into_iter().map(|asked| self.ask(asked)).collect();
         for ord in report.drops {
-            self.drop_ask(ord, now_us);
+            self.drop_ask(ord);
         }
         match report.ended {
             None => {}
             Some(Ok(output)) => {
                 self.code = Code::Ended;
-                self.code_succeeded(output, now_us);
+                self.code_succeeded(output);
             }
             Some(Err(failure)) => {
                 self.code = Code::Ended;
-                self.code_failed(failure.bounded(), now_us);
+                self.code_failed(failure.bounded());
             }
         }
         self.close_as_decided();
@@ -270,13 +269,13 @@ impl Session {
         ord
     }
 
-    fn drop_ask(&mut self, ord: Ordinal, now_us: i64) {
+    fn drop_ask(&mut self, ord: Ordinal) {
         match &self.run.asks[ord as usize - 1] {
             Ask::Timer(_) => self.push(TimerCancelled { ord }),
             Ask::Step(_) => {
                 self.push(StepCancelRequested { ord });
                 if self.run.in_flight.contains(&ord) {
-                    self.give_up(ord, self.unwanted(ord), now_us);
+                    self.give_up(ord, self.unwanted(ord));
                 }
             }
         }

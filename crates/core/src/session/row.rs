@@ -41,7 +41,7 @@ impl Session {
             return;
         }
         while let Some(row) = self.inbox.pop_front() {
-            self.copy_inbox(row, now_us);
+            self.copy_inbox(row);
         }
         self.close_as_decided();
         if self.is_closed() {
@@ -57,7 +57,7 @@ impl Session {
             && let Some(output) = self.returned_in_replay.take()
         {
             self.code = Code::Ended;
-            self.code_succeeded(output, now_us);
+            self.code_succeeded(output);
         }
         if kind == RowKind::Turn
             && self.can_turn()
@@ -67,7 +67,7 @@ impl Session {
         }
         self.record_unshowable_ends();
         self.record_undo_ends();
-        self.leave_behind(now_us);
+        self.leave_behind();
     }
 
     /// A turn shows what stands in it, so what must not be shown needs a row of the engine.

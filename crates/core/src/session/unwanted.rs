@@ -25,27 +25,19 @@ impl Session {
 
     /// Gives up an attempt that is in flight. One whose start stands in this very row never
     /// begins: after a decision no body does (P5).
-    pub(super) fn give_up(&mut self, ord: Ordinal, unwanted: Unwanted, now_us: i64) {
+    pub(super) fn give_up(&mut self, ord: Ordinal, unwanted: Unwanted) {
         if self.take_back_start(ord) {
             return self.push(StepAbandoned { ord, why: AbandonWhy::Cancelled as i32 });
         }
-        let until_us = self.yields_until_us(ord, unwanted, now_us);
-        let known_us = self.stopping.entry(ord).or_insert(until_us);
-        *known_us = until_us.min(*known_us);
+        let grace_us = YIELD_GRACE_US;
         self.command(match unwanted {
-            Unwanted::Settles => Command::SettleStep { ord },
-            Unwanted::Stops => Command::CancelStep { ord },
+            Unwanted::Settles => {
+                let timeout_us = self.run.step(ord).map_or(0, |step| step.policy.timeout_us);
+                let within_us = timeout_us.min(DURATION_US_MAX) + grace_us;
+                Command::SettleStep { ord, within_us }
+            }
+            Unwanted::Stops => Command::CancelStep { ord, within_us: grace_us },
         });
-    }
-
-    /// The instant at which a body that has not yielded by then is left behind.
-    pub(super) fn yields_until_us(&self, ord: Ordinal, unwanted: Unwanted, now_us: i64) -> i64 {
-        let timeout_us = match unwanted {
-            Unwanted::Settles => self.run.step(ord).map_or(0, |step| step.policy.timeout_us),
-            Unwanted::Stops => 0,
-        };
-        let timeout_us = timeout_us.min(DURATION_US_MAX);
-        now_us.saturating_add_unsigned(timeout_us).saturating_add(YIELD_GRACE_US)
     }
 
     fn take_back_start(&mut self, ord: Ordinal) -> bool {
@@ -62,11 +54,8 @@ impl Session {
     }
 
     /// Bodies that did not yield in time are left behind.
-    pub(super) fn leave_behind(&mut self, now_us: i64) {
-        let late = |(ord, until_us): (&Ordinal, &i64)| (*until_us <= now_us).then_some(*ord);
-        let late: Vec<Ordinal> = self.stopping.iter().filter_map(late).collect();
-        for ord in late {
-            self.stopping.remove(&ord);
+    pub(super) fn leave_behind(&mut self) {
+        for ord in std::mem::take(&mut self.overdue) {
             if self.run.in_flight.contains(&ord) {
                 self.push(StepAbandoned { ord, why: AbandonWhy::DidNotYield as i32 });
                 self.command(Command::LeaveStep { ord });

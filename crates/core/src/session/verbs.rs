@@ -72,7 +72,7 @@ fn blocked_steps(run: &Run) -> String {
 }
 
 impl Session {
-    pub(super) fn copy_inbox(&mut self, row: InboxRow, now_us: i64) {
+    pub(super) fn copy_inbox(&mut self, row: InboxRow) {
         let inbox = row.number;
         let verb = match Verb::decode(row.payload) {
             Ok(verb) => verb,
@@ -83,13 +83,11 @@ impl Session {
         }
         let Verb { by, reason, ord, shift_us } = verb;
         match row.kind {
-            InboxKind::Cancel => self.copy_cancel(CancelVerb::Cancel, by, reason, inbox, now_us),
+            InboxKind::Cancel => self.copy_cancel(CancelVerb::Cancel, by, reason, inbox),
             InboxKind::Terminate => {
-                self.copy_cancel(CancelVerb::Terminate, by, reason, inbox, now_us);
+                self.copy_cancel(CancelVerb::Terminate, by, reason, inbox);
             }
-            InboxKind::Rollback => {
-                self.copy_cancel(CancelVerb::Rollback, by, reason, inbox, now_us)
-            }
+            InboxKind::Rollback => self.copy_cancel(CancelVerb::Rollback, by, reason, inbox),
             InboxKind::Kill => self.kill(by, reason, inbox),
             InboxKind::Pause => self.push(PauseRequested { by, reason, inbox }),
             InboxKind::Resume => self.push(Resumed { by, shift_us, inbox }),
@@ -107,19 +105,12 @@ impl Session {
         }
     }
 
-    fn copy_cancel(
-        &mut self,
-        verb: CancelVerb,
-        by: String,
-        reason: String,
-        inbox: u64,
-        now_us: i64,
-    ) {
+    fn copy_cancel(&mut self, verb: CancelVerb, by: String, reason: String, inbox: u64) {
         let decided = !matches!(self.run.phase, Phase::Forward) || self.closes_in.is_some();
         let cause = RollbackCause::asked(verb, &by, &reason);
         self.push(CancelRequested { verb: verb as i32, by, reason, inbox });
         if !decided {
-            self.cancelled(verb, cause, now_us);
+            self.cancelled(verb, cause);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Carrying out what a durable row says: starting and stopping bodies and undos.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use backstitch_core::event::RollbackCause;
 use backstitch_core::id::Ordinal;
@@ -24,18 +25,25 @@ impl Driver {
                 Command::StartUndo { ord, attempt, timeout_us } => {
                     self.start_undo(ord, attempt, timeout_us);
                 }
-                Command::SettleStep { ord } => {
+                Command::SettleStep { ord, within_us } => {
                     if let Some(token) = self.steps_running.get(&ord) {
                         token.withdraw();
+                        let grace = self.shared.clock.sleep(Duration::from_micros(within_us));
+                        self.graces.entry(ord).or_insert(grace);
                     }
                 }
-                Command::CancelStep { ord } => {
-                    if let Some(token) = self.steps_running.get(&ord) {
+                Command::CancelStep { ord, within_us } => {
+                    // Told twice, it has still been told the first time.
+                    let told = self.steps_running.get(&ord).filter(|token| !token.is_cancelled());
+                    if let Some(token) = told {
                         token.cancel();
+                        let grace = self.shared.clock.sleep(Duration::from_micros(within_us));
+                        self.graces.insert(ord, grace);
                     }
                 }
                 Command::LeaveStep { ord } => {
                     self.steps_running.remove(&ord);
+                    self.graces.remove(&ord);
                 }
                 Command::DropAll => {
                     for token in self.steps_running.values().chain(self.undos_running.values()) {
