@@ -236,7 +236,9 @@ impl World {
     }
 
     fn move_the_clock(&self, app: &App, status: &ExecutionStatus, looks: u32) {
-        if app.trouble().is_some() {
+        // Not at each look: the clock is not to run ahead of the threads that do the work.
+        let stalled = looks % STALLED_LOOKS == STALLED_LOOKS - 1;
+        if stalled && app.trouble().is_some() {
             self.clock.advance(Duration::from_millis(250));
         }
         let due = status.waits_for.iter().filter_map(|waits| match waits {
@@ -247,11 +249,9 @@ impl World {
             | WaitsFor::Person => None,
         });
         match due.min() {
-            Some(at_us) if looks >= STALLED_LOOKS => {
-                self.clock.set(at_us.max(self.clock.now_us()));
-            }
-            // Perhaps something hangs.
-            None if looks % HANGING_LOOKS == HANGING_LOOKS - 1 => {
+            Some(at_us) if stalled => self.clock.set(at_us.max(self.clock.now_us())),
+            // Perhaps an undo hangs.
+            None if looks % HANGING_LOOKS == HANGING_LOOKS - 1 && !self.outside.is_at_work() => {
                 self.clock.advance(Duration::from_secs(60));
             }
             Some(_) | None => {}
