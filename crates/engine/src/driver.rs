@@ -7,7 +7,7 @@ mod commit;
 mod play;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -42,6 +42,9 @@ pub(crate) struct Driver {
     /// How long bodies that nobody wants any more may take to yield: steady time, whatever becomes
     /// of the wall clock.
     graces: BTreeMap<Ordinal, BoxFuture<()>>,
+    /// Those whose time is over, until it is durable that they are left behind: a session that is
+    /// rebuilt has to hear of them again.
+    overdue: BTreeSet<Ordinal>,
     /// Ends of attempts that are not durable yet: they outlive a session that is voided.
     ends: Vec<AttemptEnded>,
     mail: mpsc::UnboundedReceiver<Mail>,
@@ -142,6 +145,7 @@ impl Driver {
             steps_running: BTreeMap::new(),
             undos_running: BTreeMap::new(),
             graces: BTreeMap::new(),
+            overdue: BTreeSet::new(),
             ends: Vec::new(),
             mail: seat.mail,
             mail_in: seat.mail_in,
@@ -231,6 +235,7 @@ impl Driver {
                 Next::Mail(mail) => self.handle(mail).await,
                 Next::Overdue(ord) => {
                     self.graces.remove(&ord);
+                    self.overdue.insert(ord);
                     self.session.overdue(ord);
                 }
             }
@@ -287,6 +292,7 @@ impl Driver {
                     Attempted::Step => {
                         self.steps_running.remove(&ended.ord);
                         self.graces.remove(&ended.ord);
+                        self.overdue.remove(&ended.ord);
                     }
                     Attempted::Undo => {
                         self.undos_running.remove(&ended.ord);

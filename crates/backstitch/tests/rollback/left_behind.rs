@@ -4,12 +4,14 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use backstitch::core::inbox::InboxKind;
 use backstitch::engine::program::BoxFuture;
 use backstitch::engine::{Clock, ManualClock};
 use backstitch::{Builder, Ctx, OnAbandon, Result, RollbackOutcome, Status, workflow};
 
 use crate::stage::{Gates, Stage, a_while, booking, checked, gated, undone, undos};
 use crate::world::{Effects, eventually, until};
+use crate::wrapped::Wrapped;
 
 /// Blocks the thread that it runs on until the other end is dropped.
 #[derive(Clone, Default)]
@@ -156,6 +158,39 @@ async fn p7_t9_a_clock_that_is_set_forward_takes_nothing_off_the_grace() {
     clocks.steady.advance(Duration::from_secs(30));
     assert_eq!(handle.closed().await.unwrap(), Status::Cancelled);
     assert_eq!(undos(&stage.effects()), ["undo stubborn: unknown", "undo a: succeeded"]);
+    blocker.release();
+    checked(&handle).await;
+}
+
+#[workflow]
+async fn only_stubborn(ctx: Ctx, (): ()) -> Result<()> {
+    let stubborn = ctx.step("stubborn", async |s| {
+        s.state::<Effects>().add("begin stubborn");
+        s.state::<Blocker>().block();
+        Ok(())
+    });
+    stubborn.await
+}
+
+/// The row that leaves the body behind also closes the run, and is refused for a verb that came in
+/// the same moment: the rebuilt session must hear again that the body is overdue.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b98_a_body_is_left_behind_although_the_row_that_says_so_is_refused_once() {
+    let (stage, blocker) = (Stage::new(), Blocker::default());
+    let store = Wrapped::new(stage.world.reopen());
+    let store = store.verb_before("ExecutionCancelled", InboxKind::Terminate).shared();
+    let setup = |b: Builder| b.state(blocker.clone()).register(only_stubborn);
+    let app = stage.world.open_on(store, setup).await;
+    let handle = app.start(only_stubborn, "t", ()).await.unwrap();
+    stage.sees("begin stubborn").await;
+    handle.cancel().await.unwrap();
+    until(&handle, Status::RollingBack).await;
+    stage.world.advance(Duration::from_secs(30));
+    assert_eq!(
+        until(&handle, Status::Cancelled).await.run.rollback.as_ref().unwrap().causes.len(),
+        2
+    );
+    assert_eq!(app.attention(10).await.unwrap()[0].kind, "did_not_yield");
     blocker.release();
     checked(&handle).await;
 }

@@ -15,10 +15,6 @@ impl Driver {
     /// Brings a run that was just loaded to where its journal ends.
     pub(super) async fn begin(&mut self) {
         self.read_inbox_if_recovered().await;
-        if self.session.is_to_be_killed() {
-            // Without its code: it may be the code that takes the process down.
-            return;
-        }
         self.attach_if_it_is_time().await;
         self.recover();
     }
@@ -66,6 +62,10 @@ impl Driver {
     }
 
     pub(super) fn attach(&mut self) {
+        if self.session.is_to_be_killed() {
+            // Without its code: it may be the code that takes the process down.
+            return;
+        }
         let run = self.session.run();
         let Some(program) = self.shared.program(&run.started.workflow, &run.version) else {
             tracing::warn!(
@@ -210,6 +210,7 @@ impl Driver {
             self.attach();
         }
         self.recover();
+        self.overdue.iter().for_each(|ord| self.session.overdue(*ord));
         Ok(())
     }
 

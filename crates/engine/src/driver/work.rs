@@ -44,6 +44,7 @@ impl Driver {
                 Command::LeaveStep { ord } => {
                     self.steps_running.remove(&ord);
                     self.graces.remove(&ord);
+                    self.overdue.remove(&ord);
                 }
                 Command::DropAll => {
                     for token in self.steps_running.values().chain(self.undos_running.values()) {
