@@ -12,8 +12,10 @@ pub enum Invocation {
     One(Workload, Args),
     /// Every workload, one after another.
     All(Args),
-    /// Not for people: the process that the workload `w7` kills.
+    /// Not for people: the process of the workload `w7` that dies behind a journal.
     WriteJournal(PathBuf, u64),
+    /// Not for people: the process that the workload `w5` kills.
+    RunUntilKilled(PathBuf, u64),
 }
 
 /// Options of a run.
@@ -58,7 +60,7 @@ const COMMAND: &str = "cargo run --release --manifest-path bench/Cargo.toml --";
 const OPTIONS: &str = "OPTIONS:
   --json         one JSON object per line instead of a table
   --n N          how many workflows (w7: how many recoveries; growth: of the largest size)
-  --in-flight M  how many at a time (not for w7 and growth)
+  --in-flight M  how many at a time (w4 and w6: how many starts; not for w5, w7 and growth)
   --dir PATH     where the files are written; its disk is what is measured";
 
 /// Reads the arguments after the name of the program.
@@ -87,14 +89,24 @@ pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Invocation> 
     match name.as_str() {
         "all" => Ok(Invocation::All(args)),
         "write-journal" => {
-            let path = args.dir.ok_or("write-journal needs --dir")?;
-            Ok(Invocation::WriteJournal(path, args.n.ok_or("write-journal needs --n")?))
+            let (path, n) = child(&name, args)?;
+            Ok(Invocation::WriteJournal(path, n))
+        }
+        "run-until-killed" => {
+            let (path, n) = child(&name, args)?;
+            Ok(Invocation::RunUntilKilled(path, n))
         }
         name => match Workload::named(name) {
             Some(workload) => Ok(Invocation::One(workload, args)),
             None => Err(format!("there is no workload {name:?}\n\n{}", usage()).into()),
         },
     }
+}
+
+/// What a child process of a workload is told.
+fn child(name: &str, args: Args) -> Result<(PathBuf, u64)> {
+    let path = args.dir.ok_or_else(|| format!("{name} needs --dir"))?;
+    Ok((path, args.n.ok_or_else(|| format!("{name} needs --n"))?))
 }
 
 fn positive(option: &str, value: &str) -> Result<u64> {

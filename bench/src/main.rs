@@ -10,8 +10,12 @@ mod workload;
 mod receipt;
 
 mod growth;
+mod killed;
 mod parallel;
+mod parked;
+mod ping_pong;
 mod replay;
+mod sleepers;
 mod three_steps;
 mod undone;
 
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         Invocation::One(workload, args) => run(workload, &args),
         Invocation::All(args) => Workload::ALL.iter().try_for_each(|it| run_apart(*it, &args)),
         Invocation::WriteJournal(path, steps) => replay::write_and_die(&path, steps),
+        Invocation::RunUntilKilled(path, n) => killed::run_until_killed(&path, n),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

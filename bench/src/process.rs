@@ -32,6 +32,11 @@ pub fn rss_peak_mib() -> Result<f64> {
     Ok(line("/proc/self/status", "VmHWM:")? as f64 / 1024.0)
 }
 
+/// The memory that this process has now, in bytes.
+pub fn rss_bytes() -> Result<u64> {
+    Ok(line("/proc/self/status", "VmRSS:")? * 1024)
+}
+
 fn cpu_s() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     // The second field, the name in parentheses, may hold anything.

@@ -74,12 +74,9 @@ pub fn measure(name: &str, dir: &Path, n: u64) -> Result<Measured> {
     }
     let copies = (0..n).map(|number| copy(&written, dir, number)).collect::<Result<Vec<_>>>()?;
     let before = process::usage()?;
-    let mut latencies =
-        copies.iter().map(|copy| recover(copy)).collect::<Result<Vec<Duration>>>()?;
+    let latencies = copies.iter().map(|copy| recover(copy)).collect::<Result<Vec<Duration>>>()?;
     let usage = process::usage()?.since(&before);
-    let elapsed = latencies.iter().sum();
-    latencies.sort_unstable();
-    let laps = Laps { n, elapsed, latencies, usage };
+    let laps = Laps::new(n, latencies.iter().sum(), latencies, usage);
     Ok(Measured::of_laps(name, "", &laps)?.with_steps(STEPS))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::closed_loop::Laps;
 use crate::references::{References, ratio};
@@ -29,7 +29,26 @@ pub struct Measured {
     cpu_s: f64,
     rss_peak_mib: f64,
     bytes_written: u64,
-    steps: Option<u64>,
+    more: Figures,
+}
+
+/// What only this workload has to tell.
+#[derive(Default)]
+struct Figures(Vec<Figure>);
+
+struct Figure {
+    /// In JSON.
+    name: &'static str,
+    /// In the table.
+    label: &'static str,
+    value: Value,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(untagged)]
+enum Value {
+    Count(u64),
+    Amount(f64),
 }
 
 impl Measured {
@@ -44,13 +63,35 @@ impl Measured {
             cpu_s: laps.usage.cpu_s,
             rss_peak_mib: process::rss_peak_mib()?,
             bytes_written: laps.usage.bytes_written,
-            steps: None,
+            more: Figures::default(),
         })
     }
 
     /// Each workflow had so many steps, and what one of them took is of interest.
     pub fn with_steps(self, steps: u64) -> Measured {
-        Measured { steps: Some(steps), ..self }
+        let us = ms(self.p50) * 1e3 / steps as f64;
+        self.with_amount("p50_us_per_step", "p50 per step, µs", us)
+    }
+
+    /// One more figure: its name in JSON, its label in the table.
+    pub fn with_amount(self, name: &'static str, label: &'static str, amount: f64) -> Measured {
+        self.with(name, label, Value::Amount(rounded(amount)))
+    }
+
+    /// One more figure that is a count.
+    pub fn with_count(self, name: &'static str, label: &'static str, count: u64) -> Measured {
+        self.with(name, label, Value::Count(count))
+    }
+
+    fn with(mut self, name: &'static str, label: &'static str, value: Value) -> Measured {
+        self.more.0.push(Figure { name, label, value });
+        self
+    }
+}
+
+impl Serialize for Figures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|figure| (figure.name, figure.value)))
     }
 }
 
@@ -63,8 +104,8 @@ struct Line<'a> {
     workflows_per_s: f64,
     p50_ms: f64,
     p99_ms: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p50_us_per_step: Option<f64>,
+    #[serde(flatten)]
+    more: &'a Figures,
     cpu_s: f64,
     rss_peak_mib: f64,
     bytes_written: u64,
@@ -80,7 +121,7 @@ pub fn print(measured: &Measured, references: &References, output: Output) -> Re
         workflows_per_s: rounded(measured.n as f64 / measured.elapsed.as_secs_f64()),
         p50_ms: rounded(ms(measured.p50)),
         p99_ms: rounded(ms(measured.p99)),
-        p50_us_per_step: measured.steps.map(|steps| rounded(ms(measured.p50) * 1e3 / steps as f64)),
+        more: &measured.more,
         cpu_s: rounded(measured.cpu_s),
         rss_peak_mib: rounded(measured.rss_peak_mib),
         bytes_written: measured.bytes_written,
@@ -102,11 +143,14 @@ fn table(line: &Line<'_>, p50: Duration) {
     row("workflows per second", format!("{:.0}", line.workflows_per_s));
     row("latency p50, ms", format!("{:.3}", line.p50_ms));
     row("latency p99, ms", format!("{:.3}", line.p99_ms));
-    if let Some(us) = line.p50_us_per_step {
-        row("  per step, µs", format!("{us:.1}"));
-    }
     row("  p50 in synced 4 KiB appends", format!("{:.1}", ratio(p50, line.fdatasync_p50_ms)));
     row("  p50 in one-row SQLite commits", format!("{:.1}", ratio(p50, line.sqlite_commit_p50_ms)));
+    for Figure { name: _, label, value } in &line.more.0 {
+        match value {
+            Value::Count(count) => row(label, count.to_string()),
+            Value::Amount(amount) => row(label, format!("{amount:.1}")),
+        }
+    }
     row("processor time per workflow, µs", format!("{:.1}", line.cpu_s * 1e6 / n));
     row("bytes written per workflow", format!("{:.0}", line.bytes_written as f64 / n));
     row("peak memory, MiB", format!("{:.1}", line.rss_peak_mib));
@@ -114,10 +158,27 @@ fn table(line: &Line<'_>, p50: Duration) {
     row("reference: SQLite commit, ms", format!("{:.3}", line.sqlite_commit_p50_ms));
 }
 
-fn ms(duration: Duration) -> f64 {
+/// In milliseconds.
+pub fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Usage;
+
+    #[test]
+    fn figures_of_one_workload_stand_in_its_line() {
+        let usage = Usage { cpu_s: 0.0, bytes_written: 0 };
+        let laps = Laps::new(1, Duration::from_secs(1), vec![Duration::from_millis(5)], usage);
+        let measured = Measured::of_laps("w0", "", &laps).unwrap().with_steps(100);
+        let measured = measured.with_count("effects", "effects", 1_500);
+        let line = serde_json::to_string(&measured.more).unwrap();
+        assert_eq!(line, r#"{"p50_us_per_step":50.0,"effects":1500}"#);
+    }
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use tokio::runtime::Runtime;
 
 use crate::report::Measured;
-use crate::{Result, growth, parallel, replay, three_steps, undone};
+use crate::{
+    Result, growth, killed, parallel, parked, ping_pong, replay, sleepers, three_steps, undone,
+};
 
 /// Something to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,17 +16,25 @@ pub enum Workload {
     ThreeStepsAlone,
     Undone,
     Parallel,
+    Sleepers,
+    Killed,
+    Parked,
     Replay,
+    PingPong,
     Growth,
 }
 
 impl Workload {
-    pub const ALL: [Workload; 6] = [
+    pub const ALL: [Workload; 10] = [
         Workload::ThreeSteps,
         Workload::ThreeStepsAlone,
         Workload::Undone,
         Workload::Parallel,
+        Workload::Sleepers,
+        Workload::Killed,
+        Workload::Parked,
         Workload::Replay,
+        Workload::PingPong,
         Workload::Growth,
     ];
 
@@ -38,7 +48,11 @@ impl Workload {
             Workload::ThreeStepsAlone => "w1b",
             Workload::Undone => "w2",
             Workload::Parallel => "w3",
+            Workload::Sleepers => "w4",
+            Workload::Killed => "w5",
+            Workload::Parked => "w6",
             Workload::Replay => "w7",
+            Workload::PingPong => "w8",
             Workload::Growth => "growth",
         }
     }
@@ -49,7 +63,13 @@ impl Workload {
             Workload::ThreeStepsAlone => "three empty steps, one workflow at a time",
             Workload::Undone => "the third step fails for good, two are undone, 64 in flight",
             Workload::Parallel => "one workflow of 100 parallel steps, again and again",
+            Workload::Sleepers => "2,000 workflows that sleep 5 s each: starts, and wake-ups",
+            Workload::Killed => {
+                "a process is killed with 500 workflows in flight: the way to their ends"
+            }
+            Workload::Parked => "10,000 workflows that sleep an hour: the memory of each",
             Workload::Replay => "from open to going on, behind a journal of 5,000 steps",
+            Workload::PingPong => "100 events in a row, each answered by a published value",
             Workload::Growth => "one workflow of 100, 1,000 and 5,000 steps, in a row and parallel",
         }
     }
@@ -61,7 +81,10 @@ impl Workload {
             Workload::ThreeStepsAlone => 2_000,
             Workload::Undone => 20_000,
             Workload::Parallel => 500,
-            Workload::Replay => 20,
+            Workload::Sleepers => 2_000,
+            Workload::Killed => 500,
+            Workload::Parked => 10_000,
+            Workload::Replay | Workload::PingPong => 20,
             Workload::Growth => 3,
         }
     }
@@ -69,10 +92,12 @@ impl Workload {
     /// How many workflows are in flight unless `--in-flight` says otherwise.
     pub fn in_flight(self) -> usize {
         match self {
-            Workload::ThreeSteps | Workload::Undone => 64,
+            Workload::ThreeSteps | Workload::Undone | Workload::Sleepers | Workload::Parked => 64,
             Workload::ThreeStepsAlone
             | Workload::Parallel
+            | Workload::Killed
             | Workload::Replay
+            | Workload::PingPong
             | Workload::Growth => 1,
         }
     }
@@ -92,6 +117,12 @@ impl Workload {
             }
             Workload::Undone => one(runtime.block_on(undone::measure(name, dir, n, in_flight))),
             Workload::Parallel => one(runtime.block_on(parallel::measure(name, dir, n, in_flight))),
+            Workload::Sleepers => one(runtime.block_on(sleepers::measure(name, dir, n, in_flight))),
+            Workload::Killed => one(killed::measure(name, runtime, dir, n)),
+            Workload::Parked => one(runtime.block_on(parked::measure(name, dir, n, in_flight))),
+            Workload::PingPong => {
+                one(runtime.block_on(ping_pong::measure(name, dir, n, in_flight)))
+            }
             // Opens and abandons runtimes of its own.
             Workload::Replay => one(replay::measure(name, dir, n)),
             Workload::Growth => runtime.block_on(growth::measure(name, dir, n)),

@@ -4,17 +4,25 @@ use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
-use backstitch_core::failure::Failure;
+use backstitch_core::attribute::{AttributeChange, AttributeValue};
+use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::id::{RunId, name_defect};
+use backstitch_core::session::Note;
+use backstitch_engine::attributes::attribute_defect;
 use backstitch_engine::desk::Desk;
 use backstitch_engine::program::ExecutionFacts;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
+use crate::attribute::IntoAttribute;
 use crate::bounds::{Data, PerAttempt};
 use crate::duration::IntoDuration;
+use crate::json;
 use crate::sleep::{Sleep, Until};
 use crate::state::StateMap;
 use crate::step::{Step, StepCtx};
+use crate::wait::{IntoTimeout, WaitAnyEvent, WaitEvent};
 
 /// What a workflow function asks the engine through. Cheap to clone.
 ///
@@ -66,6 +74,124 @@ impl Ctx {
         Sleep::build(self, Until::At(instant.as_microsecond()), Location::caller())
     }
 
+    /// Waits for an event of type `event_type` that says a `T`, through restarts; for `timeout` at
+    /// most, counted from when it is first polled.
+    ///
+    /// An event that was accepted before the wait is kept and satisfies it; one that was accepted at
+    /// or before its deadline satisfies it even if nobody was there to look. Each event satisfies one
+    /// wait, in order of acceptance. A wait that is dropped takes none. `name` is for the journal;
+    /// timeouts are [`WaitEvent`]'s errors, or `None` with [`WaitEvent::optional`].
+    ///
+    /// ```
+    /// # use backstitch::{Ctx, NoTimeout, Result};
+    /// # async fn order(ctx: Ctx) -> Result<()> {
+    /// let approved: bool = ctx.wait_event("approval", "approved", "24h").await?;
+    /// let reason: Option<String> = ctx.wait_event("reason", "noted", "1m").optional().await?;
+    /// let paid: u64 = ctx.wait_event("payment", "paid", NoTimeout).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn wait_event<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        event_type: &str,
+        timeout: impl IntoTimeout,
+    ) -> WaitEvent<T> {
+        let types = vec![event_type.to_owned()];
+        let (timeout, place) = (timeout.into_timeout(), Location::caller());
+        WaitEvent::new(WaitAnyEvent::build(self, name, types, timeout, place))
+    }
+
+    /// Waits for an event of one of several types, whichever was accepted first.
+    ///
+    /// ```
+    /// # use backstitch::{Ctx, Result};
+    /// # async fn order(ctx: Ctx) -> Result<()> {
+    /// let event = ctx.wait_any_event("decision", ["approved", "refused"], "24h").await?;
+    /// match event.event_type() {
+    ///     "approved" => { let by: String = event.decode()?; }
+    ///     _ => {}
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn wait_any_event<S: Into<String>>(
+        &self,
+        name: &str,
+        types: impl IntoIterator<Item = S>,
+        timeout: impl IntoTimeout,
+    ) -> WaitAnyEvent {
+        let types = types.into_iter().map(Into::into).collect();
+        WaitAnyEvent::build(self, name, types, timeout.into_timeout(), Location::caller())
+    }
+
+    /// Publishes a value for whoever looks at the execution from outside, for example how far it is.
+    /// It is seen when the turn is durable; a later value of the same key takes its place. On replay
+    /// nothing is published again.
+    ///
+    /// # Errors
+    /// A permanent failure for a bad key, or a value that cannot be encoded or is too large.
+    #[track_caller]
+    pub fn publish<T: Serialize + ?Sized>(&self, key: &str, value: &T) -> Result<(), Failure> {
+        if let Some(defect) = name_defect("key to publish under", key) {
+            return Err(Failure::new(Class::Permanent, Origin::Engine, "BadName", defect));
+        }
+        let what = format_args!("the value published as {key:?}");
+        let value = json::encode_within(what, value, self.payload_bytes_max)?;
+        self.desk.note(Note::Published { key: key.to_owned(), value });
+        Ok(())
+    }
+
+    /// Sets a search attribute of the execution, by which it is found ([`Client::find`]).
+    ///
+    /// # Errors
+    /// A permanent failure for a bad name or a text that is too long.
+    ///
+    /// [`Client::find`]: crate::Client::find
+    #[track_caller]
+    pub fn set_attribute(&self, name: &str, value: impl IntoAttribute) -> Result<(), Failure> {
+        self.attribute(name, Some(value.into_attribute()))
+    }
+
+    /// Takes a search attribute away.
+    ///
+    /// # Errors
+    /// As [`Ctx::set_attribute`].
+    #[track_caller]
+    pub fn remove_attribute(&self, name: &str) -> Result<(), Failure> {
+        self.attribute(name, None)
+    }
+
+    #[track_caller]
+    fn attribute(&self, name: &str, value: Option<AttributeValue>) -> Result<(), Failure> {
+        let change = AttributeChange { name: name.to_owned(), value };
+        if let Some(defect) = attribute_defect(&change) {
+            return Err(Failure::new(Class::Permanent, Origin::Engine, "BadAttribute", defect));
+        }
+        self.desk.note(Note::Attribute(change));
+        Ok(())
+    }
+
+    /// Whether to take the new way at a place of the code that was changed without a new version.
+    ///
+    /// True for executions that come by for the first time, which is recorded; false for those
+    /// whose journal shows that they went by before. The first answer in a run stands for all later
+    /// calls with the same name in it. Keep the call as long as executions are open that recorded
+    /// it: code without it no longer fits their journals.
+    ///
+    /// # Panics
+    /// With a permanent failure for a bad name, or outside of the workflow's own code.
+    #[track_caller]
+    pub fn patched(&self, name: &str) -> bool {
+        if let Some(defect) = name_defect("name of the patch", name) {
+            let failure = Failure::new(Class::Permanent, Origin::Engine, "BadName", defect);
+            std::panic::resume_unwind(Box::new(failure));
+        }
+        self.desk.takes_new_way(name)
+    }
+
     /// A context of its own for one of several concurrent branches, with its own counts of names.
     ///
     /// Branches that build steps of one name while they run at the same time need it, so that each
@@ -74,10 +200,8 @@ impl Ctx {
     pub fn branch(&self, name: &str) -> Ctx {
         let mut scope = self.scope.to_vec();
         scope.push(name.to_owned());
-        let defect = name_defect("branch name", name).map(|defect| {
-            use backstitch_core::failure::{Class, Origin};
-            Failure::new(Class::Permanent, Origin::Engine, "BadName", defect)
-        });
+        let defect = name_defect("branch name", name)
+            .map(|defect| Failure::new(Class::Permanent, Origin::Engine, "BadName", defect));
         let defect = self.defect.clone().or(defect);
         Ctx { scope: scope.into(), defect, ..self.clone() }
     }

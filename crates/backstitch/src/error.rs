@@ -21,6 +21,8 @@ pub enum ErrorKind {
     Invalid,
     /// The verb does not apply to the execution as it stands.
     Refused,
+    /// The execution keeps as many events as it may; send this one again later.
+    Full,
     /// A value could not be encoded, or does not decode as the type that was asked for.
     Decode,
     /// The journal of the execution cannot be read.
@@ -41,6 +43,8 @@ pub enum ErrorKind {
     Failed,
     /// The execution was cancelled.
     Cancelled,
+    /// The execution was rolled back because a person asked for it, perhaps after it had succeeded.
+    RolledBack,
     /// The execution was terminated or killed.
     Terminated,
     /// The execution is stuck in its rollback until a person settles what it owes.
@@ -65,7 +69,11 @@ impl ErrorKind {
     pub fn is_outcome(self) -> bool {
         matches!(
             self,
-            ErrorKind::Failed | ErrorKind::Cancelled | ErrorKind::Terminated | ErrorKind::Stuck
+            ErrorKind::Failed
+                | ErrorKind::Cancelled
+                | ErrorKind::RolledBack
+                | ErrorKind::Terminated
+                | ErrorKind::Stuck
         )
     }
 }
@@ -118,6 +126,7 @@ impl From<backstitch_engine::Error> for Error {
             Engine::UnknownWorkflow => ErrorKind::UnknownWorkflow,
             Engine::Invalid => ErrorKind::Invalid,
             Engine::Refused => ErrorKind::Refused,
+            Engine::Full => ErrorKind::Full,
             Engine::Unreadable => ErrorKind::Unreadable,
             Engine::Stopped => ErrorKind::Stopped,
             Engine::Store(kind) => store_kind(kind),

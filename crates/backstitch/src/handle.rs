@@ -3,19 +3,25 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use backstitch_core::event::{BlockKind, RollbackOutcome};
+use backstitch_core::attribute::AttributeChange;
+use backstitch_core::event::{BlockKind, CancelRequested, CancelVerb, RollbackOutcome};
 use backstitch_core::failure::Failure;
 use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxKind;
+use backstitch_core::payload::Payload;
 use backstitch_core::row::Row;
 use backstitch_core::run::{Ending, Phase, RollbackProgress, Run, WaitsFor};
 use backstitch_core::status::Status;
 use backstitch_engine::Engine;
 use backstitch_store::RunNo;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::attribute::IntoAttribute;
 use crate::error::{Error, ErrorKind};
+use crate::events::{self, EventRequest, Follow};
 use crate::json;
+use crate::life::{DeleteRequest, Restart};
 use crate::step_ref::StepRef;
 use crate::verb::VerbRequest;
 
@@ -160,12 +166,20 @@ impl<T> Handle<T> {
         self.verb(InboxKind::Kill, None)
     }
 
+    /// Undoes the execution because a person wants it undone. One that has succeeded is undone as
+    /// well: it ends as cancelled, [`Handle::result`] answers `RolledBack`, and what it had returned
+    /// stays readable ([`Handle::output`]).
+    pub fn rollback(&self) -> VerbRequest {
+        self.verb(InboxKind::Rollback, None)
+    }
+
     /// Begins nothing new; bodies in flight finish.
     pub fn pause(&self) -> VerbRequest {
         self.verb(InboxKind::Pause, None)
     }
 
-    /// Ends a pause.
+    /// Ends a pause. Instants stand as they were, unless it says
+    /// [`shift_timers`](VerbRequest::shift_timers).
     pub fn resume(&self) -> VerbRequest {
         self.verb(InboxKind::Resume, None)
     }
@@ -180,17 +194,92 @@ impl<T> Handle<T> {
         self.verb(InboxKind::RetryUndo, Some(step.into()))
     }
 
-    /// Takes an undo that failed or has not started off the debts, in the name of a person.
+    /// Takes an undo that failed or has not started off the debts, in the name of a person. On a
+    /// closed execution it settles an open matter that is about the step.
     pub fn waive_undo(&self, step: impl Into<StepRef>) -> VerbRequest {
         self.verb(InboxKind::WaiveUndo, Some(step.into()))
+    }
+
+    /// Sets search attributes, also of a closed execution.
+    pub fn set_attributes<N, V>(&self, attributes: impl IntoIterator<Item = (N, V)>) -> VerbRequest
+    where
+        N: Into<String>,
+        V: IntoAttribute,
+    {
+        let set = |(name, value): (N, V)| {
+            let value = Some(value.into_attribute());
+            AttributeChange { name: name.into(), value }
+        };
+        let changes = attributes.into_iter().map(set).collect();
+        self.verb(InboxKind::SetAttributes, None).attributes(changes)
+    }
+
+    /// Takes a search attribute away, also from a closed execution.
+    pub fn remove_attribute(&self, name: impl Into<String>) -> VerbRequest {
+        let change = AttributeChange { name: name.into(), value: None };
+        self.verb(InboxKind::SetAttributes, None).attributes(vec![change])
+    }
+
+    /// Sends an event. It is kept until a wait wants it.
+    pub fn send_event<P: Serialize + ?Sized>(
+        &self,
+        event_type: impl Into<String>,
+        payload: &P,
+    ) -> EventRequest {
+        let event_type = event_type.into();
+        let payload = json::encode(format_args!("the event {event_type:?}"), payload)
+            .map_err(|failure| Error::new(ErrorKind::Decode, failure.to_string()));
+        EventRequest::new(&self.engine, self.run, event_type, payload)
+    }
+
+    /// Deletes a closed execution with all that is known of it.
+    pub fn delete(&self) -> DeleteRequest {
+        DeleteRequest::new(&self.engine, self.run)
+    }
+
+    /// Does a closed execution over, as a new run.
+    pub fn restart(&self) -> Restart<T> {
+        Restart::new(&self.engine, &self.id, self.run)
+    }
+
+    /// What the execution publishes under `key`, as it stands.
+    ///
+    /// # Errors
+    /// `Decode` when it is not a `V`; as [`Handle::status`].
+    pub async fn published<V: DeserializeOwned>(&self, key: &str) -> Result<Option<V>, Error> {
+        let view = self.engine.view(self.run).await?;
+        let published = view.run.published.get(key);
+        published.map(|published| events::decode(key, &published.value)).transpose()
+    }
+
+    /// What the execution publishes under `key`, live.
+    pub fn follow<V: DeserializeOwned>(&self, key: &str) -> Follow<V> {
+        Follow::new(&self.engine, self.run, key)
     }
 }
 
 impl<T: DeserializeOwned> Handle<T> {
+    /// What the workflow returned, also if that was rolled back later; `None` if it has not.
+    ///
+    /// # Errors
+    /// `Decode` when it is not of type `T`; as [`Handle::status`].
+    pub async fn output(&self) -> Result<Option<T>, Error> {
+        let view = self.engine.view(self.run).await?;
+        view.run.output.as_ref().map(|output| self.decode(output)).transpose()
+    }
+
+    fn decode(&self, output: &Payload) -> Result<T, Error> {
+        json::decode(output).map_err(|why| {
+            let message = format!("the result of execution {:?}: {why}", self.id);
+            Error::new(ErrorKind::Decode, message)
+        })
+    }
+
     /// Waits for the result.
     ///
     /// # Errors
-    /// `Failed` with the error of the workflow; `Cancelled`; `Terminated`; `Stuck` as soon as the
+    /// `Failed` with the error of the workflow; `Cancelled`; `RolledBack`; `Terminated`; `Stuck` as
+    /// soon as the
     /// rollback cannot go on without a person ([`Handle::closed`] goes on waiting); `Decode` when
     /// the result is not of type `T`; `Stopped` when Backstitch is stopped meanwhile.
     pub async fn result(&self) -> Result<T, Error> {
@@ -207,15 +296,19 @@ impl<T: DeserializeOwned> Handle<T> {
             Error::of_execution(kind, message, failure.cloned(), rollback)
         };
         match &run.phase {
-            Phase::Closed(Ending::Succeeded(output)) => json::decode(output).map_err(|why| {
-                let message = format!("the result of execution {:?}: {why}", self.id);
-                Error::new(ErrorKind::Decode, message)
-            }),
+            Phase::Closed(Ending::Succeeded(output)) => self.decode(output),
             Phase::Closed(Ending::Failed(failure)) => {
                 Err(ended(ErrorKind::Failed, "failed", Some(failure)))
             }
             Phase::Closed(Ending::Cancelled) => {
-                Err(ended(ErrorKind::Cancelled, "was cancelled", None))
+                let (kind, what) = match &run.cancel {
+                    Some(asked) if asked.verb() == CancelVerb::Rollback => {
+                        (ErrorKind::RolledBack, asked_by("was rolled back", asked))
+                    }
+                    Some(asked) => (ErrorKind::Cancelled, asked_by("was cancelled", asked)),
+                    None => (ErrorKind::Cancelled, "was cancelled".to_owned()),
+                };
+                Err(ended(kind, &what, None))
             }
             Phase::Closed(Ending::Terminated) => {
                 Err(ended(ErrorKind::Terminated, "was terminated", None))
@@ -236,5 +329,13 @@ impl<T: DeserializeOwned> Handle<T> {
                 Err(Error::of_execution(ErrorKind::Stuck, message, failure.cloned(), rollback))
             }
         }
+    }
+}
+
+/// `what by whom (why)`.
+fn asked_by(what: &str, asked: &CancelRequested) -> String {
+    match asked.reason.as_str() {
+        "" => format!("{what} by {}", asked.by),
+        reason => format!("{what} by {} ({reason})", asked.by),
     }
 }

@@ -28,9 +28,8 @@ pub(crate) fn decode<T: DeserializeOwned>(payload: &Payload) -> Result<T, String
         .map_err(|error| format!("it does not decode as {}: {error}", std::any::type_name::<T>()))
 }
 
-/// Encodes the output of a body or a workflow, and makes sure that it can be read back and is not
-/// too large: a value that is stored and cannot be read would block the run for ever.
-pub(crate) fn encode_output<T: Data>(
+/// Encodes a value that may not have more than `bytes_max` bytes.
+pub(crate) fn encode_within<T: Serialize + ?Sized>(
     what: fmt::Arguments<'_>,
     value: &T,
     bytes_max: usize,
@@ -39,11 +38,22 @@ pub(crate) fn encode_output<T: Data>(
     if payload.data.len() > bytes_max {
         let message = format!(
             "{what} has {} bytes; at most {bytes_max} are allowed: keep large data elsewhere and \
-             return its address, or raise the limit",
+             give its address, or raise the limit",
             payload.data.len()
         );
         return Err(Failure::new(Class::Permanent, Origin::Limit, "PayloadTooLarge", message));
     }
+    Ok(payload)
+}
+
+/// Encodes the output of a body or a workflow, and makes sure that it can be read back and is not
+/// too large: a value that is stored and cannot be read would block the run for ever.
+pub(crate) fn encode_output<T: Data>(
+    what: fmt::Arguments<'_>,
+    value: &T,
+    bytes_max: usize,
+) -> Result<Payload, Failure> {
+    let payload = encode_within(what, value, bytes_max)?;
     decode::<T>(&payload).map_err(|why| {
         let message = format!("{what} was encoded, but {why}");
         Failure::new(Class::Permanent, Origin::Decode, "Encode", message)

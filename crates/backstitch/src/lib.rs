@@ -38,40 +38,54 @@
 //! outcomes to the wrong branch.
 
 mod app;
+mod attribute;
 mod bounds;
+mod client;
 mod ctx;
 mod duration;
 mod error;
+mod events;
 mod failure;
 mod handle;
+mod http;
 mod json;
+mod life;
 mod open;
 mod race;
 mod retry;
 mod sleep;
+mod start;
 mod state;
 mod step;
 mod step_ref;
 pub mod timeline;
 mod undo;
 mod verb;
+mod wait;
 mod workflow;
 
-pub use app::{App, Attention, StartBuilder};
+pub use app::App;
+pub use attribute::{AttributeValue, IntoAttribute};
 pub use bounds::{Data, PerAttempt};
+pub use client::{Attention, Client, Summary};
 pub use ctx::Ctx;
 pub use duration::IntoDuration;
 pub use error::{Error, ErrorKind};
+pub use events::{EventAccepted, EventRequest, Follow};
 pub use failure::{Classify, FailureExt, msg};
 pub use handle::{ExecutionStatus, Handle, RollbackReport};
+pub use http::http_failure;
+pub use life::{DeleteRequest, Restart};
 pub use open::{Backstitch, Builder};
 pub use race::race;
 pub use retry::Retry;
 pub use sleep::Sleep;
+pub use start::StartBuilder;
 pub use step::{Step, StepCtx};
 pub use step_ref::StepRef;
 pub use undo::{StepInfo, Undo, UndoOutcome};
 pub use verb::{VerbAnswer, VerbRequest};
+pub use wait::{Event, IntoTimeout, NoTimeout, Optional, WaitAnyEvent, WaitEvent};
 pub use workflow::{FnWorkflow, Workflow, workflow_fn};
 
 pub use backstitch_macros::workflow;
@@ -79,6 +93,7 @@ pub use backstitch_macros::workflow;
 pub use backstitch_core::event::{CauseKind, RollbackCause, RollbackOutcome};
 pub use backstitch_core::failure::{Class, Effect, Failure, FailureData, Origin};
 pub use backstitch_core::id::RunId;
+pub use backstitch_core::limits::RunLimits;
 pub use backstitch_core::payload::Payload;
 pub use backstitch_core::retry::{Jitter, OnAbandon, OnExhausted, OnUndoFailure, UndoOn};
 pub use backstitch_core::row::Row;
@@ -128,7 +143,25 @@ pub mod private {
     }
 }
 
-/// The examples of the README run as tests.
+/// What is shown in the README and on the pages of docs/ runs as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-pub struct ReadmeExamples;
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    pub struct Readme;
+    #[doc = include_str!("../../../docs/events.md")]
+    pub struct Events;
+    #[doc = include_str!("../../../docs/failures.md")]
+    pub struct Failures;
+    #[doc = include_str!("../../../docs/life.md")]
+    pub struct Life;
+    #[doc = include_str!("../../../docs/looking-in.md")]
+    pub struct LookingIn;
+    #[doc = include_str!("../../../docs/replay.md")]
+    pub struct Replay;
+    #[doc = include_str!("../../../docs/verbs.md")]
+    pub struct Verbs;
+    #[doc = include_str!("../../../docs/versions.md")]
+    pub struct Versions;
+    #[doc = include_str!("../../../docs/way-back.md")]
+    pub struct WayBack;
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backstitch_core::limits::PAYLOAD_BYTES_MAX;
+use backstitch_core::limits::{PAYLOAD_BYTES_MAX, RunLimits};
 use backstitch_engine::program::Program;
 use backstitch_engine::{Clock, Engine, EngineOptions, SystemClock};
 use backstitch_store::memory::MemoryStore;
@@ -10,6 +10,7 @@ use backstitch_store::sqlite::{SqliteOptions, SqliteStore};
 use backstitch_store::{AfterSync, NowUs, Store};
 
 use crate::app::App;
+use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::state::StateMap;
 use crate::workflow::{Registered, Workflow};
@@ -24,6 +25,25 @@ impl Backstitch {
     /// memory and is for tests.
     pub fn open(url: impl Into<String>) -> Builder {
         Builder::new(Place::Url(url.into()))
+    }
+
+    /// Connects to a store that another process works on (or nobody, at the moment): to start
+    /// executions, to look at them, and to send them verbs and events. The process that works on it
+    /// notices within some 20 ms, or when it starts.
+    ///
+    /// The store has to be there: nothing is made, and nothing is migrated.
+    ///
+    /// # Errors
+    /// A store that is not there, or of an older or newer version (see [`ErrorKind`]).
+    pub async fn connect(url: &str) -> Result<Client, Error> {
+        let path = path_of(url)?;
+        let store = SqliteStore::connect(path, SqliteOptions::default())?;
+        Ok(Backstitch::connect_on(Arc::new(store), Arc::new(SystemClock)))
+    }
+
+    /// Connects to a store that the caller brings.
+    pub fn connect_on(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Client {
+        Client::new(Engine::visit(store, clock, EngineOptions::default()))
     }
 
     /// Uses a store that the caller brings.
@@ -73,7 +93,8 @@ impl Builder {
     pub fn register<W: Workflow>(mut self, workflow: W) -> Builder {
         let (name, version) = (workflow.name().to_owned(), workflow.version().to_owned());
         let make: Make = Box::new(move |state, payload_bytes_max| {
-            Arc::new(Registered { workflow, state, payload_bytes_max })
+            let events = workflow.events();
+            Arc::new(Registered { workflow, events, state, payload_bytes_max })
         });
         self.programs.push((name, version, make));
         self
@@ -82,6 +103,33 @@ impl Builder {
     /// The largest input, output or event, in bytes (default: 1 MiB).
     pub fn payload_bytes_max(mut self, bytes: usize) -> Builder {
         self.options.payload_bytes_max = bytes;
+        self
+    }
+
+    /// The most events that an execution keeps and no wait has taken (default: 1,000). Further ones
+    /// are refused to their senders.
+    pub fn events_kept_max(mut self, events: u64) -> Builder {
+        self.options.events_kept_max = events;
+        self
+    }
+
+    /// The bounds of each execution on its way forward. One that exceeds one of them fails, and is
+    /// rolled back.
+    pub fn limits(mut self, limits: RunLimits) -> Builder {
+        self.options.limits = limits;
+        self
+    }
+
+    /// How long closed executions are kept that do not say so themselves (default: 30 days). Those
+    /// with an open matter stay until it is settled.
+    pub fn retention(mut self, kept: std::time::Duration) -> Builder {
+        self.options.retention = Some(kept);
+        self
+    }
+
+    /// Keeps closed executions until somebody deletes them.
+    pub fn keep_forever(mut self) -> Builder {
+        self.options.retention = None;
         self
     }
 
@@ -155,12 +203,16 @@ fn open_store(
     if url == "memory:" {
         return Ok(Arc::new(MemoryStore::new(now)));
     }
-    let Some(path) = url.strip_prefix("sqlite:") else {
-        let message = format!(
-            "{url:?} names no store; write \"sqlite:PATH\" for a file, or \"memory:\" for tests"
-        );
-        return Err(Error::new(ErrorKind::Invalid, message));
-    };
     let options = SqliteOptions { now, after_sync, ..SqliteOptions::default() };
-    Ok(Arc::new(SqliteStore::open(path, options)?))
+    Ok(Arc::new(SqliteStore::open(path_of(url)?, options)?))
+}
+
+fn path_of(url: &str) -> Result<&str, Error> {
+    url.strip_prefix("sqlite:").ok_or_else(|| {
+        let message = format!(
+            "{url:?} names no store; write \"sqlite:PATH\" for a file, or \"memory:\" for tests in \
+             one process"
+        );
+        Error::new(ErrorKind::Invalid, message)
+    })
 }

@@ -14,7 +14,7 @@ use backstitch_core::retry::{
 };
 use backstitch_core::session::{AskedKind, Outcome};
 use backstitch_engine::desk::{Request, Ticket};
-use backstitch_engine::program::{Body, CancelToken, Handler, StepCall};
+use backstitch_engine::program::{Body, BoxFuture, CancelToken, Delays, Handler, StepCall};
 
 use crate::bounds::{Data, PerAttempt};
 use crate::ctx::Ctx;
@@ -49,6 +49,8 @@ struct Plan {
     policy: StepPolicy,
     undo: Option<Handler>,
     undo_policy: UndoPolicy,
+    /// Beside the handler, which may be given later than its policy.
+    undo_delays: Option<Delays>,
 }
 
 impl<T: Data> Step<T> {
@@ -71,6 +73,7 @@ impl<T: Data> Step<T> {
             policy: StepPolicy::step_default(),
             undo: None,
             undo_policy: UndoPolicy::undo_default(),
+            undo_delays: None,
         };
         Step {
             ctx: ctx.clone(),
@@ -105,6 +108,7 @@ impl<T: Data> Step<T> {
     pub fn retry(mut self, retry: Retry) -> Step<T> {
         self.set("retry", |plan| {
             plan.policy.retry = retry.policy;
+            plan.body.delays = retry.delays;
             retry.defect.map_or(Ok(()), Err)
         });
         self
@@ -171,6 +175,7 @@ impl<T: Data> Step<T> {
     pub fn rollback_retry(mut self, retry: Retry) -> Step<T> {
         self.set("rollback_retry", |plan| {
             plan.undo_policy.retry = retry.policy;
+            plan.undo_delays = retry.delays;
             retry.defect.map_or(Ok(()), Err)
         });
         self
@@ -224,7 +229,7 @@ where
     Fut: Future<Output = Result<T, Failure>> + Send + 'static,
 {
     let (state, bytes_max) = (ctx.state.clone(), ctx.payload_bytes_max);
-    Arc::new(move |call: Arc<StepCall>| {
+    let attempt = move |call: Arc<StepCall>| -> BoxFuture<Result<Payload, Failure>> {
         let body = body.clone();
         let future = body(StepCtx { call: call.clone(), state: state.clone() });
         Box::pin(async move {
@@ -232,7 +237,8 @@ where
             let what = format_args!("the output of step {}", call.key);
             json::encode_output(what, &output, bytes_max)
         })
-    })
+    };
+    Body { attempt: Arc::new(attempt), delays: None }
 }
 
 impl<T> Future for Step<T> {
@@ -249,8 +255,9 @@ impl<T> Future for Step<T> {
         let request = |_now_us| {
             let plan = *plan.take().expect("handed in once");
             let undo_policy = plan.undo.is_some().then_some(plan.undo_policy);
+            let undo = plan.undo.map(|undo| Handler { delays: plan.undo_delays, ..undo });
             let what = AskedKind::Step { policy: plan.policy, undo: undo_policy };
-            Request { what, body: Some(plan.body), undo: plan.undo }
+            Request { what, body: Some(plan.body), undo }
         };
         let outcome = match this.ctx.desk.poll(ticket, cx, request) {
             Poll::Pending => return Poll::Pending,
@@ -264,7 +271,7 @@ impl<T> Future for Step<T> {
                     return Poll::Pending;
                 }
             },
-            Poll::Ready(Ok(Outcome::Timer)) => {
+            Poll::Ready(Ok(Outcome::Timer | Outcome::Event(_) | Outcome::NoEvent)) => {
                 unreachable!("a step is shown the outcome of a step")
             }
         };
@@ -290,8 +297,8 @@ impl<T> Step<T> {
     }
 }
 
-/// What became of the building of a step.
-enum Built {
+/// What became of the building of a step or a wait.
+pub(crate) enum Built {
     /// It stands on the desk.
     Here(Ticket),
     /// It was refused, and the failure says why.

@@ -31,6 +31,7 @@ mod scribe;
 mod step;
 mod undo;
 mod verb;
+mod wait;
 mod words;
 
 #[cfg(test)]

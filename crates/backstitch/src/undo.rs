@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backstitch_core::event::RollbackCause;
 use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::step::StepOutcome;
-use backstitch_engine::program::{CancelToken, Handler, UndoCall};
+use backstitch_engine::program::{BoxFuture, CancelToken, Handler, UndoCall};
 
 use crate::bounds::{Data, PerAttempt};
 use crate::json;
@@ -123,7 +123,7 @@ where
     F: FnOnce(Undo<T>) -> Fut + PerAttempt,
     Fut: Future<Output = Result<(), Failure>> + Send + 'static,
 {
-    Arc::new(move |call: Arc<UndoCall>| {
+    let attempt = move |call: Arc<UndoCall>| -> BoxFuture<Result<(), Failure>> {
         let (outcome, output) = match &call.outcome {
             StepOutcome::Succeeded(output) => match json::decode(output) {
                 Ok(output) => (UndoOutcome::Succeeded, Some(output)),
@@ -138,5 +138,6 @@ where
         };
         let handler = handler.clone();
         Box::pin(handler(Undo { call, output, outcome, state: state.clone() }))
-    })
+    };
+    Handler { attempt: Arc::new(attempt), delays: None }
 }

@@ -3,12 +3,13 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
+use backstitch_core::attribute::AttributeChange;
 use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_engine::Engine;
 use backstitch_store::RunNo;
 use uuid::Uuid;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::step_ref::StepRef;
 
 /// The answer to a verb: it is durable, and will be carried out.
@@ -16,7 +17,8 @@ use crate::step_ref::StepRef;
 pub struct VerbAnswer {
     /// The number of the inbox row.
     pub number: u64,
-    /// False when the verb is only noted: a cancel during a rollback is added to its causes.
+    /// False when the verb is only noted: a cancel during a rollback is added to its causes, a resume
+    /// of what is not paused is without effect.
     pub changed: bool,
 }
 
@@ -33,6 +35,8 @@ pub struct VerbRequest {
     by: String,
     reason: String,
     request_id: Option<String>,
+    shift_timers: bool,
+    attributes: Vec<AttributeChange>,
 }
 
 impl VerbRequest {
@@ -50,7 +54,14 @@ impl VerbRequest {
             by: "the program".to_owned(),
             reason: String::new(),
             request_id: None,
+            shift_timers: false,
+            attributes: Vec::new(),
         }
+    }
+
+    pub(crate) fn attributes(mut self, attributes: Vec<AttributeChange>) -> VerbRequest {
+        self.attributes = attributes;
+        self
     }
 
     /// Who asks; stands in the journal.
@@ -71,12 +82,24 @@ impl VerbRequest {
         self
     }
 
+    /// For resume: what the execution sleeps and waits for, and its deadline, move by the time that
+    /// it was paused. Without it they stand as they were. Other verbs refuse it.
+    pub fn shift_timers(mut self) -> VerbRequest {
+        self.shift_timers = true;
+        self
+    }
+
     async fn send(self) -> Result<VerbAnswer, Error> {
         let ord = match &self.step {
             None => 0,
             Some(step) => step.resolve(&self.engine.view(self.run).await?.run)?,
         };
-        let verb = Verb { by: self.by, reason: self.reason, ord, shift_us: 0 };
+        if self.shift_timers && self.kind != InboxKind::Resume {
+            let message = format!("{} moves no timers; only resume does", self.kind.name());
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        let VerbRequest { by, reason, shift_timers, attributes, .. } = self;
+        let verb = Verb { by, reason, ord, shift_timers, attributes };
         let request_id = self.request_id.unwrap_or_else(|| Uuid::now_v7().to_string());
         let sent = self.engine.send(self.run, self.kind, verb, &request_id).await?;
         Ok(VerbAnswer { number: sent.number, changed: sent.changed })

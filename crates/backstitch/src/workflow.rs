@@ -29,6 +29,12 @@ pub trait Workflow: Clone + Send + Sync + 'static {
         "1"
     }
 
+    /// The types of the events that it takes: others are refused at the door. Empty (the default)
+    /// to take any.
+    fn events(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Calls the function.
     fn call(&self, ctx: Ctx, input: Self::Input) -> BoxFuture<Result<Self::Output, Failure>>;
 }
@@ -39,6 +45,7 @@ type Function<I, O> = dyn Fn(Ctx, I) -> BoxFuture<Result<O, Failure>> + Send + S
 pub struct FnWorkflow<I, O> {
     name: Arc<str>,
     version: Arc<str>,
+    events: Arc<[String]>,
     function: Arc<Function<I, O>>,
 }
 
@@ -47,6 +54,7 @@ impl<I, O> Clone for FnWorkflow<I, O> {
         FnWorkflow {
             name: self.name.clone(),
             version: self.version.clone(),
+            events: self.events.clone(),
             function: self.function.clone(),
         }
     }
@@ -70,6 +78,7 @@ where
     FnWorkflow {
         name: name.into(),
         version: "1".into(),
+        events: Arc::new([]),
         function: Arc::new(move |ctx, input| Box::pin(function(ctx, input))),
     }
 }
@@ -79,6 +88,13 @@ impl<I, O> FnWorkflow<I, O> {
     #[must_use]
     pub fn version(mut self, version: &str) -> FnWorkflow<I, O> {
         self.version = version.into();
+        self
+    }
+
+    /// Names the types of the events that it takes; others are refused at the door.
+    #[must_use]
+    pub fn events<S: Into<String>>(mut self, types: impl IntoIterator<Item = S>) -> Self {
+        self.events = types.into_iter().map(Into::into).collect();
         self
     }
 }
@@ -99,6 +115,10 @@ where
         &self.version
     }
 
+    fn events(&self) -> Vec<String> {
+        self.events.to_vec()
+    }
+
     fn call(&self, ctx: Ctx, input: I) -> BoxFuture<Result<O, Failure>> {
         (self.function)(ctx, input)
     }
@@ -107,6 +127,7 @@ where
 /// A workflow as the engine sees it.
 pub(crate) struct Registered<W> {
     pub workflow: W,
+    pub events: Vec<String>,
     pub state: Arc<StateMap>,
     pub payload_bytes_max: usize,
 }
@@ -118,6 +139,10 @@ impl<W: Workflow> Program for Registered<W> {
 
     fn version(&self) -> &str {
         self.workflow.version()
+    }
+
+    fn event_types(&self) -> &[String] {
+        &self.events
     }
 
     fn start(

@@ -12,6 +12,7 @@ mod execution;
 mod rollback;
 mod step;
 mod timer;
+mod wait;
 
 use bytes::{Buf, BufMut};
 use prost::Message;
@@ -21,6 +22,7 @@ pub use execution::*;
 pub use rollback::*;
 pub use step::*;
 pub use timer::*;
+pub use wait::*;
 
 /// Why an event could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -124,6 +126,12 @@ events! {
     33 1 TimerFired,
     34 1 TimerCancelled,
 
+    40 1 WaitStarted boxed,
+    41 1 EventReceived boxed,
+    42 1 WaitSatisfied,
+    43 1 WaitTimedOut,
+    44 1 WaitCancelled,
+
     48 1 Shown,
     49 1 CancelRequested,
     50 1 PauseRequested,
@@ -131,6 +139,9 @@ events! {
     52 1 Blocked,
     53 1 Unblocked,
     54 1 VerbRefused,
+    55 1 MarkerRecorded,
+    56 1 ValuePublished,
+    57 1 AttributesSet,
 
     64 1 RollbackStarted boxed,
     65 1 UndoStarted,
@@ -154,6 +165,12 @@ impl Event {
                 | Event::ExecutionCancelled(_)
                 | Event::ExecutionTerminated(_)
         )
+    }
+
+    /// How many bytes [`Event::encode`] appends.
+    pub fn encoded_len(&self) -> usize {
+        let body = self.body_len();
+        3 + prost::encoding::encoded_len_varint(body as u64) + body
     }
 
     /// Appends the event to `out`.

@@ -7,7 +7,10 @@ use bytes::{Buf, BufMut};
 use prost::DecodeError;
 use prost::encoding::{DecodeContext, WireType};
 
-use crate::limits::{FAILURE_CAUSES_MAX, FAILURE_DETAILS_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX};
+use crate::limits::{
+    FAILURE_CAUSES_MAX, FAILURE_DETAILS_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX,
+    FAILURE_NAME_BYTES_MAX,
+};
 use crate::payload::Payload;
 
 /// What the engine does about a failure.
@@ -211,12 +214,12 @@ impl Failure {
         let left_out = self.leave_out_large_details();
         cut(&mut self.message, FAILURE_MESSAGE_BYTES_MAX - left_out.len());
         self.message.push_str(&left_out);
-        cut(&mut self.type_name, 256);
-        cut(&mut self.code, 256);
+        cut(&mut self.type_name, FAILURE_NAME_BYTES_MAX);
+        cut(&mut self.code, FAILURE_NAME_BYTES_MAX);
         self.causes.truncate(FAILURE_CAUSES_MAX);
         for cause in &mut self.causes {
             cut(&mut cause.message, FAILURE_MESSAGE_BYTES_MAX / 8);
-            cut(&mut cause.type_name, 256);
+            cut(&mut cause.type_name, FAILURE_NAME_BYTES_MAX);
         }
         self
     }

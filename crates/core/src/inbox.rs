@@ -2,7 +2,9 @@
 
 use prost::Message;
 
+use crate::attribute::AttributeChange;
 use crate::id::Ordinal;
+use crate::payload::Payload;
 
 /// What an inbox row asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -26,6 +28,10 @@ pub enum InboxKind {
     RetryUndo = 7,
     /// Take an undo off the debts.
     WaiveUndo = 8,
+    /// A typed message for the code.
+    Event = 9,
+    /// Change search attributes.
+    SetAttributes = 10,
 }
 
 impl InboxKind {
@@ -41,6 +47,23 @@ impl InboxKind {
             InboxKind::RetryStep => "retry step",
             InboxKind::RetryUndo => "retry undo",
             InboxKind::WaiveUndo => "waive undo",
+            InboxKind::Event => "event",
+            InboxKind::SetAttributes => "set attributes",
+        }
+    }
+
+    /// Whether a run takes it also after it was closed.
+    pub fn is_for_closed(self) -> bool {
+        match self {
+            InboxKind::Rollback | InboxKind::WaiveUndo | InboxKind::SetAttributes => true,
+            InboxKind::Cancel
+            | InboxKind::Terminate
+            | InboxKind::Kill
+            | InboxKind::Pause
+            | InboxKind::Resume
+            | InboxKind::RetryStep
+            | InboxKind::RetryUndo
+            | InboxKind::Event => false,
         }
     }
 
@@ -66,15 +89,54 @@ pub struct Verb {
     /// The step, for retry and waive.
     #[prost(uint32, tag = "3")]
     pub ord: Ordinal,
-    /// By how much open timers move, for resume, in microseconds.
-    #[prost(int64, tag = "4")]
-    pub shift_us: i64,
+    /// Whether open timers move by the time that the run was paused, for resume.
+    #[prost(bool, tag = "4")]
+    pub shift_timers: bool,
+    /// What is set, for set attributes.
+    #[prost(message, repeated, tag = "5")]
+    pub attributes: Vec<AttributeChange>,
 }
 
 impl Verb {
     /// The bytes that an inbox row holds.
     pub fn to_bytes(&self) -> bytes::Bytes {
         self.encode_to_vec().into()
+    }
+}
+
+/// The body of an inbox row that carries an event; its type is the topic of the row.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct EventMessage {
+    /// Who sends it.
+    #[prost(string, tag = "1")]
+    pub by: String,
+    /// The sender's id of it; empty if the sender gave none.
+    #[prost(string, tag = "2")]
+    pub event_id: String,
+    /// What it says.
+    #[prost(message, required, tag = "3")]
+    pub payload: Payload,
+}
+
+impl EventMessage {
+    /// The bytes that an inbox row holds.
+    pub fn to_bytes(&self) -> bytes::Bytes {
+        self.encode_to_vec().into()
+    }
+
+    /// Reads what [`EventMessage::to_bytes`] made; `None` if it is anything else.
+    pub fn from_bytes(bytes: bytes::Bytes) -> Option<EventMessage> {
+        EventMessage::decode(bytes).ok()
+    }
+
+    /// SHA-256 of the length of the type, the type and the payload: by this, whoever sends it, the
+    /// sameness of two events is judged.
+    pub fn digest(&self, event_type: &str) -> [u8; 32] {
+        let mut hash = hmac_sha256::Hash::new();
+        hash.update((event_type.len() as u64).to_be_bytes());
+        hash.update(event_type);
+        hash.update(&self.payload.data);
+        hash.finalize()
     }
 }
 
@@ -87,8 +149,12 @@ pub struct InboxRow {
     pub kind: InboxKind,
     /// The sender's id of the request.
     pub request_id: String,
-    /// An encoded [`Verb`].
+    /// The type of an event; empty for a verb.
+    pub topic: String,
+    /// An encoded [`Verb`] or [`EventMessage`].
     pub payload: bytes::Bytes,
+    /// Whether the sender was told that it changes something.
+    pub changed: bool,
     /// The store's clock at acceptance, microseconds since 1970; never smaller than in the row before.
     pub accepted_at_us: i64,
 }

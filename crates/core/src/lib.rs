@@ -8,6 +8,7 @@
 
 pub mod limits;
 
+pub mod attribute;
 pub mod failure;
 pub mod id;
 pub mod payload;
@@ -25,5 +26,6 @@ pub mod status;
 pub mod step;
 pub mod timer;
 pub mod undo;
+pub mod wait;
 
 pub mod session;

@@ -1,5 +1,6 @@
-//! Policies: how often, how long apart, how long at most.
+//! Policies: how often, how long apart, how long at most, and for which failures.
 
+use crate::failure::{Class, Failure, Origin};
 use crate::limits::DURATION_US_MAX;
 
 /// How the delay between attempts grows.
@@ -12,6 +13,8 @@ pub enum Backoff {
     Linear = 1,
     /// `initial`.
     Constant = 2,
+    /// By a function of the code, which is not written down. `initial` where it was not asked.
+    Computed = 3,
 }
 
 /// Whether the delay is spread at random.
@@ -45,6 +48,37 @@ pub struct Retry {
     /// Whether delays are spread.
     #[prost(enumeration = "Jitter", tag = "6")]
     pub jitter: i32,
+    /// Failures whose class the policy decides; few policies do.
+    #[prost(message, optional, boxed, tag = "7")]
+    pub lists: Option<Box<ClassLists>>,
+}
+
+/// Type names and codes of failures, by the class that they have. None stands in two lists.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ClassLists {
+    /// May heal.
+    #[prost(string, repeated, tag = "1")]
+    pub transient: Vec<String>,
+    /// The business says no.
+    #[prost(string, repeated, tag = "2")]
+    pub permanent: Vec<String>,
+    /// Call for a person.
+    #[prost(string, repeated, tag = "3")]
+    pub attention: Vec<String>,
+}
+
+impl ClassLists {
+    /// The class of the list that names the failure: by its code in one list and its type in
+    /// another, that which tries less often.
+    fn class_of(&self, failure: &Failure) -> Option<Class> {
+        let lists = [
+            (Class::Permanent, &self.permanent),
+            (Class::Attention, &self.attention),
+            (Class::Transient, &self.transient),
+        ];
+        let names = |name: &String| *name == failure.type_name || *name == failure.code;
+        lists.into_iter().find(|(_, list)| list.iter().any(names)).map(|(class, _)| class)
+    }
 }
 
 impl Retry {
@@ -57,6 +91,7 @@ impl Retry {
             factor: 2.0,
             cap_us: 300_000_000,
             jitter: Jitter::Full as i32,
+            lists: None,
         }
     }
 
@@ -65,14 +100,32 @@ impl Retry {
         Retry { max_attempts: 10, ..Retry::step_default() }
     }
 
+    /// The class that counts: that of the list which names the failure, else its own. Lists speak
+    /// only of what a body itself returned.
+    pub fn class_of(&self, failure: &Failure) -> Class {
+        match (&self.lists, failure.origin()) {
+            (Some(lists), Origin::Body) => lists.class_of(failure).unwrap_or(failure.class()),
+            (
+                _,
+                Origin::Body
+                | Origin::Timeout
+                | Origin::Panic
+                | Origin::Lost
+                | Origin::Interrupted
+                | Origin::Limit
+                | Origin::Decode
+                | Origin::Engine,
+            ) => failure.class(),
+        }
+    }
+
     /// The delay in microseconds after the `nth` attempt (from 1) has failed.
     ///
     /// `draw` is a random number; with full jitter it picks the point between zero and the
     /// computed delay. Never overflows; never longer than the cap.
     pub fn delay_us(&self, nth: u32, draw: u64) -> u64 {
-        let cap = self.cap_us.min(DURATION_US_MAX);
-        let full = match self.backoff() {
-            Backoff::Constant => self.initial_us,
+        let full_us = match self.backoff() {
+            Backoff::Constant | Backoff::Computed => self.initial_us,
             Backoff::Linear => self.initial_us.saturating_mul(u64::from(nth)),
             Backoff::Exponential => {
                 let exponent = i32::try_from(nth.saturating_sub(1)).unwrap_or(i32::MAX);
@@ -80,11 +133,16 @@ impl Retry {
                 // A float that is too large (or infinite) saturates when cast.
                 grown as u64
             }
-        }
-        .min(cap);
+        };
+        self.spread_us(full_us, draw)
+    }
+
+    /// The delay `full_us`, within the cap, with the jitter that `draw` picks.
+    pub fn spread_us(&self, full_us: u64, draw: u64) -> u64 {
+        let full_us = full_us.min(self.cap_us).min(DURATION_US_MAX);
         match self.jitter() {
-            Jitter::None => full,
-            Jitter::Full => ((u128::from(draw) * (u128::from(full) + 1)) >> 64) as u64,
+            Jitter::None => full_us,
+            Jitter::Full => ((u128::from(draw) * (u128::from(full_us) + 1)) >> 64) as u64,
         }
     }
 }

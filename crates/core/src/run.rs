@@ -6,21 +6,26 @@
 
 mod apply;
 mod back;
+mod events;
 mod view;
 
 pub use view::{RollbackProgress, WaitsFor};
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::attention::{AttentionEdit, AttentionItem, AttentionKind};
-use crate::event::{BlockKind, Event, ExecutionStarted, RollbackOutcome};
+use crate::attribute::{AttributeChange, AttributeValue};
+use crate::event::{
+    BlockKind, CancelRequested, Event, EventReceived, ExecutionStarted, RollbackOutcome,
+};
 use crate::failure::Failure;
-use crate::id::{Ordinal, RunId};
+use crate::id::{Key, Ordinal, RunId};
 use crate::payload::Payload;
 use crate::rollback::Rollback;
 use crate::row::{Header, Row, RowKind};
 use crate::step::Step;
 use crate::timer::Timer;
+use crate::wait::{Kept, Wait};
 
 /// The event does not follow from the journal before it: a bug of ours, or a damaged journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +46,28 @@ pub enum Ask {
     Step(Box<Step>),
     /// A sleep.
     Timer(Timer),
+    /// A wait for an event.
+    Wait(Box<Wait>),
+}
+
+impl Ask {
+    /// Its identity.
+    pub fn key(&self) -> &Key {
+        match self {
+            Ask::Step(step) => &step.key,
+            Ask::Timer(timer) => &timer.key,
+            Ask::Wait(wait) => &wait.key,
+        }
+    }
+}
+
+/// A value that the code has published.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// The value.
+    pub value: Payload,
+    /// The row that published it.
+    pub seq: u64,
 }
 
 /// Where a run stands in its life.
@@ -125,6 +152,20 @@ pub struct Run {
     pub attention: Vec<AttentionItem>,
     /// The last inbox row that was copied.
     pub inbox_read: u64,
+    /// Events that no wait has taken yet.
+    pub kept: Kept,
+    /// Waits that are open.
+    pub waits: BTreeSet<Ordinal>,
+    /// What the code has published, by key.
+    pub published: BTreeMap<String, Published>,
+    /// Search attributes, by name.
+    pub attributes: BTreeMap<String, AttributeValue>,
+    /// When the run is rolled back for lateness.
+    pub deadline_us: Option<i64>,
+    /// The first request to roll back.
+    pub cancel: Option<CancelRequested>,
+    /// What the code returned, also if that was rolled back later.
+    pub output: Option<Payload>,
     /// Steps whose attempt is in flight.
     pub in_flight: BTreeSet<Ordinal>,
     /// What becomes due when: open timers and steps that wait for a retry.
@@ -138,6 +179,7 @@ pub struct Run {
     row_kind: RowKind,
     at_us: i64,
     edits: Vec<AttentionEdit>,
+    attribute_edits: Vec<AttributeChange>,
 }
 
 impl Run {
@@ -167,6 +209,13 @@ impl Run {
             rollback: None,
             attention: Vec::new(),
             inbox_read: 0,
+            kept: Kept::default(),
+            waits: BTreeSet::new(),
+            published: BTreeMap::new(),
+            attributes: BTreeMap::new(),
+            deadline_us: started.deadline_us,
+            cancel: None,
+            output: None,
             in_flight: BTreeSet::new(),
             due: BTreeSet::new(),
             unshown: VecDeque::new(),
@@ -175,6 +224,7 @@ impl Run {
             row_kind: RowKind::Engine,
             at_us: row.header.at_us,
             edits: Vec::new(),
+            attribute_edits: Vec::new(),
         };
         run.begin_row(&row.header)?;
         for event in &row.events[1..] {
@@ -198,6 +248,7 @@ impl Run {
             run.apply_row(row)?;
         }
         run.edits.clear();
+        run.attribute_edits.clear();
         Ok(run)
     }
 
@@ -236,6 +287,11 @@ impl Run {
         std::mem::take(&mut self.edits)
     }
 
+    /// The search attributes that the rows since the last call set or took away.
+    pub(crate) fn take_attribute_edits(&mut self) -> Vec<AttributeChange> {
+        std::mem::take(&mut self.attribute_edits)
+    }
+
     fn open_attention(&mut self, ord: Ordinal, kind: AttentionKind, message: String) {
         let item = AttentionItem { seq: self.seq, ord, kind, message };
         self.edits.push(AttentionEdit::Opened(item.clone()));
@@ -257,15 +313,36 @@ impl Run {
     pub fn step(&self, ord: Ordinal) -> Option<&Step> {
         match self.asks.get((ord as usize).checked_sub(1)?)? {
             Ask::Step(step) => Some(step),
-            Ask::Timer(_) => None,
+            Ask::Timer(_) | Ask::Wait(_) => None,
         }
+    }
+
+    /// The wait `ord`, if there is one.
+    pub fn wait(&self, ord: Ordinal) -> Option<&Wait> {
+        match self.asks.get((ord as usize).checked_sub(1)?)? {
+            Ask::Wait(wait) => Some(wait),
+            Ask::Step(_) | Ask::Timer(_) => None,
+        }
+    }
+
+    /// The oldest event that an open wait wants, and that wait: of several the one that was asked
+    /// for first.
+    pub fn deliverable(&self) -> Option<(Ordinal, &EventReceived)> {
+        if self.kept.is_empty() {
+            return None;
+        }
+        let pairs = self.waits.iter().filter_map(|ord| {
+            let wait = self.wait(*ord).expect("open waits are waits");
+            self.kept.first_for(wait).map(|event| (*ord, event))
+        });
+        pairs.min_by_key(|(ord, event)| (event.inbox, *ord))
     }
 
     /// All steps, in the order in which the code asked for them.
     pub fn steps(&self) -> impl DoubleEndedIterator<Item = (Ordinal, &Step)> {
         self.asks.iter().enumerate().filter_map(|(i, ask)| match ask {
             Ask::Step(step) => Some((i as Ordinal + 1, step.as_ref())),
-            Ask::Timer(_) => None,
+            Ask::Timer(_) | Ask::Wait(_) => None,
         })
     }
 

@@ -14,8 +14,10 @@
 //! refuses voids the session: it is dropped, and rebuilt from the journal.
 
 mod back;
+mod bounds;
 mod ends;
 mod group;
+mod mismatch;
 mod row;
 mod script;
 mod unwanted;
@@ -27,16 +29,17 @@ use crate::event::{EndsIn, Event};
 use crate::failure::Failure;
 use crate::id::{Key, Ordinal};
 use crate::inbox::InboxRow;
-use crate::limits::{GROUPS_PER_ROW_MAX, ROW_PAYLOAD_BYTES_SOFT_MAX};
+use crate::limits::{GROUPS_PER_ROW_MAX, ROW_PAYLOAD_BYTES_SOFT_MAX, RunLimits};
 use crate::payload::Payload;
 use crate::retry::{StepPolicy, UndoPolicy};
 use crate::row::{Row, RowKind};
 use crate::run::{IllegalEvent, Phase, Run};
 use crate::status::Status;
 
-pub use group::{AskedKind, Found, GroupStart, Mismatch, Outcome, Report};
+pub use group::{AskedKind, GroupStart, Note, Outcome, Patches, Report};
+pub use mismatch::{Found, Mismatch};
 pub use row::RowOut;
-pub use verbs::refusal;
+pub use verbs::{Verdict, attributes_refusal, judge};
 
 /// What the owner has to do once a row is durable.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +91,12 @@ pub enum AttemptEnd {
     /// It returned this (an undo returns nothing of interest).
     Returned(Payload),
     /// It failed, timed out, panicked, was lost or interrupted.
-    Failed(Failure),
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// The delay before the next attempt, in microseconds, if the code has a function for it.
+        delay_us: Option<u64>,
+    },
     /// It was dropped on request.
     Dropped,
 }
@@ -159,6 +167,11 @@ pub struct Session {
     pending_blocks: VecDeque<Event>,
     /// The owner is being stopped: nothing new begins.
     closing_down: Stopping,
+    limits: RunLimits,
+    /// The events of the journal so far, in bytes.
+    journal_bytes: u64,
+    /// Patches whose new way was taken so far.
+    patches: usize,
     status_written: Status,
     wake_written: Option<i64>,
     open: Option<OpenRow>,
@@ -179,9 +192,26 @@ struct OpenRow {
     payload_bytes: usize,
     events: Vec<Event>,
     commands: Vec<Command>,
+    /// Types of events that must not stand unread: a wait for them timed out in this row.
+    topics: Vec<String>,
+    /// The run was closed when the row was opened.
+    after_close: bool,
 }
 
 impl OpenRow {
+    fn new(kind: RowKind, now_us: i64, after_close: bool) -> OpenRow {
+        OpenRow {
+            kind,
+            now_us,
+            groups: 0,
+            payload_bytes: 0,
+            events: Vec::new(),
+            commands: Vec::new(),
+            topics: Vec::new(),
+            after_close,
+        }
+    }
+
     /// Whether further outcomes go into the next row.
     fn is_full(&self) -> bool {
         self.groups >= GROUPS_PER_ROW_MAX || self.payload_bytes >= ROW_PAYLOAD_BYTES_SOFT_MAX
@@ -219,6 +249,9 @@ impl Session {
             said_late: None,
             pending_blocks: VecDeque::new(),
             closing_down: Stopping::No,
+            limits: RunLimits::default(),
+            journal_bytes: rows.iter().map(events_bytes).sum(),
+            patches: rows.iter().flat_map(|row| &row.events).filter(|e| is_marker(e)).count(),
             status_written: status,
             wake_written: wake_at_us,
             open: None,
@@ -273,7 +306,7 @@ impl Session {
         runs_step: impl Fn(Ordinal) -> bool,
         runs_undo: impl Fn(Ordinal) -> bool,
     ) {
-        let lost = || AttemptEnd::Failed(ends::lost());
+        let lost = || AttemptEnd::Failed { failure: ends::lost(), delay_us: None };
         for ord in &self.run.in_flight {
             if !runs_step(*ord) {
                 let attempt = self.run.step(*ord).map_or(0, |step| step.attempts);
@@ -365,6 +398,17 @@ impl Session {
         if self.is_closed() || self.closing_down == Stopping::Yes {
             return None;
         }
-        if self.code == Code::Absent { None } else { self.run.next_due_us() }
+        match self.code {
+            Code::Absent => self.run.deadline_at_us(),
+            Code::Replaying | Code::Live | Code::Ended | Code::Unfit => self.run.next_due_us(),
+        }
     }
+}
+
+fn events_bytes(row: &Row) -> u64 {
+    row.events.iter().map(|event| event.encoded_len() as u64).sum()
+}
+
+fn is_marker(event: &Event) -> bool {
+    matches!(event, Event::MarkerRecorded(_))
 }

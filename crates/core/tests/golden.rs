@@ -9,10 +9,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use backstitch_core::event::{Event, EventError, StepSucceeded};
+use backstitch_core::event::{Event, EventError, StepStarted, StepSucceeded};
+use backstitch_core::retry::StepPolicy;
 use backstitch_core::row::{Draft, Row, RowError};
 use bytes::Bytes;
-use examples::{AT_US, engine_header, events, payload, turn_header};
+use examples::{AT_US, engine_header, events, payload, retry_with_lists, step_policy, turn_header};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
@@ -74,6 +75,16 @@ fn p11_every_kind_and_version_is_written_as_its_golden_file_says() {
         assert_eq!(hex(&now), hex(&frozen), "{name}: what is written has changed");
         assert_eq!(decoded(frozen).as_ref(), Ok(event), "{name}: it reads as something else");
     }
+}
+
+#[test]
+fn p11_policies_with_lists_of_failures_are_written_as_their_golden_file_says() {
+    let policy = StepPolicy { retry: retry_with_lists(), ..step_policy() };
+    let event = Event::from(StepStarted { ord: 7, attempt: 2, policy: Some(policy) });
+    let now = encoded(&event);
+    let frozen = golden("017_v1_with_lists_StepStarted.hex", &now);
+    assert_eq!(hex(&now), hex(&frozen), "what is written has changed");
+    assert_eq!(decoded(frozen), Ok(event));
 }
 
 #[test]

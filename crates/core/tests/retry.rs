@@ -1,7 +1,9 @@
-//! How long to wait before the next attempt (B07, B09).
+//! How long to wait before the next attempt (B07, B09), and whether there is one (B04).
 
+use backstitch_core::failure::{Class, Effect, Failure, Origin};
 use backstitch_core::limits::DURATION_US_MAX;
-use backstitch_core::retry::{Backoff, Jitter, Retry, StepPolicy, UndoPolicy};
+use backstitch_core::retry::{Backoff, ClassLists, Jitter, Retry, StepPolicy, UndoPolicy};
+use prost::Message;
 
 const S: u64 = 1_000_000;
 
@@ -111,4 +113,69 @@ fn b07_defaults_are_the_documented_ones() {
     let undo = UndoPolicy::undo_default();
     assert_eq!((undo.retry.max_attempts, undo.timeout_us), (10, 600 * S));
     assert_eq!(Retry { max_attempts: 6, ..undo.retry }, step.retry);
+}
+
+#[test]
+fn b07_a_computed_delay_keeps_to_cap_and_jitter() {
+    let retry = policy(Backoff::Computed, S);
+    assert_eq!(delays(&retry, 3), [S; 3], "where the code was not asked");
+    assert_eq!(retry.spread_us(7 * S, u64::MAX), 7 * S);
+    let capped = Retry { cap_us: 5 * S, ..retry.clone() };
+    assert_eq!(capped.spread_us(7 * S, 0), 5 * S);
+    let spread = Retry { jitter: Jitter::Full as i32, ..capped };
+    assert_eq!((spread.spread_us(4 * S, 0), spread.spread_us(4 * S, 1 << 63)), (0, 2 * S));
+    assert_eq!(retry.spread_us(u64::MAX, 0), DURATION_US_MAX);
+}
+
+fn lists() -> Retry {
+    let lists = ClassLists {
+        transient: vec!["Timeout".into(), "409".into()],
+        permanent: vec!["CardDeclined".into()],
+        attention: vec!["Unauthorized".into()],
+    };
+    Retry { lists: Some(Box::new(lists)), ..Retry::step_default() }
+}
+
+#[test]
+fn b04_a_list_that_names_the_type_or_the_code_goes_before_the_body() {
+    let class = |said, type_name: &str, code: &str| {
+        let mut failure = Failure::new(said, Origin::Body, type_name, "");
+        failure.code = code.into();
+        lists().class_of(&failure)
+    };
+    assert_eq!(class(Class::Transient, "CardDeclined", ""), Class::Permanent);
+    assert_eq!(class(Class::Permanent, "Unauthorized", ""), Class::Attention);
+    assert_eq!(class(Class::Attention, "Timeout", ""), Class::Transient);
+    assert_eq!(class(Class::Permanent, "HttpStatus", "409"), Class::Transient);
+    assert_eq!(class(Class::Permanent, "HttpStatus", "410"), Class::Permanent);
+    assert_eq!(class(Class::Attention, "carddeclined", "40"), Class::Attention, "letter by letter");
+    assert_eq!(class(Class::Transient, "", ""), Class::Transient);
+    let both = class(Class::Transient, "Timeout", "Unauthorized");
+    assert_eq!(both, Class::Attention, "the list that tries less often");
+}
+
+#[test]
+fn b04_lists_speak_only_of_what_a_body_returned() {
+    for origin in [
+        Origin::Timeout,
+        Origin::Panic,
+        Origin::Lost,
+        Origin::Interrupted,
+        Origin::Limit,
+        Origin::Decode,
+        Origin::Engine,
+    ] {
+        for class in [Class::Transient, Class::Permanent, Class::Attention] {
+            let failure = Failure::new(class, origin, "CardDeclined", "");
+            assert_eq!(lists().class_of(&failure), class, "{origin:?}");
+            assert_eq!(failure.effect(), Effect::Possible);
+        }
+    }
+}
+
+#[test]
+fn p11_empty_lists_are_not_written_down() {
+    let retry = Retry::step_default();
+    assert_eq!(retry.encode_to_vec().len(), 2 + 4 + 9 + 6, "attempts, delay, factor, cap");
+    assert_eq!(Retry::decode(lists().encode_to_vec().as_slice()), Ok(lists()));
 }

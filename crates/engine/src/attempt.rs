@@ -53,7 +53,7 @@ pub(crate) async fn run<T>(
     };
     match ended {
         Ok(value) => output(value),
-        Err(failure) => AttemptEnd::Failed(failure),
+        Err(failure) => AttemptEnd::Failed { failure, delay_us: None },
     }
 }
 

@@ -27,16 +27,6 @@ pub(crate) struct Played {
     pub spins: bool,
 }
 
-impl Played {
-    /// Whether the code did anything.
-    pub fn is_progress(&self) -> bool {
-        !self.report.asks.is_empty()
-            || !self.report.drops.is_empty()
-            || self.report.ended.is_some()
-            || self.report.undecodable.is_some()
-    }
-}
-
 impl RunningCode {
     pub fn new(desk: Desk, future: BoxFuture<Result<Payload, Failure>>) -> RunningCode {
         // Within tokio's budget, channels between branches would stop being ready in the middle of
@@ -47,7 +37,7 @@ impl RunningCode {
 
     /// Plays one group: shows, polls until the code is quiet, collects.
     pub fn play(&mut self, group: &GroupStart) -> Played {
-        self.desk.begin_group(group.group, group.now_us);
+        self.desk.begin_group(group.group, group.now_us, group.patches.clone());
         if let Some((ord, outcome)) = &group.show {
             let desk = self.desk.clone();
             desk.polling(|| desk.show(*ord, outcome.clone()));
@@ -73,14 +63,15 @@ impl RunningCode {
             }
         }
         let open_at_end = if ended.is_some() { self.desk.open_ordinals() } else { Vec::new() };
-        let Collected { mut asks, mut closures, mut drops, undecodable } = self.desk.collect();
+        let Collected { mut asks, mut closures, mut drops, notes, patched, undecodable } =
+            self.desk.collect();
         drops.extend(open_at_end);
         if ended.is_some() {
             // What is asked for in the last poll is dropped with the function: it never existed.
             asks.clear();
             closures.clear();
         }
-        let report = Report { asks, drops, ended, undecodable };
+        let report = Report { asks, drops, ended, notes, patched, undecodable };
         Played { report, closures, spins: polls >= POLLS_PER_GROUP_MAX }
     }
 

@@ -4,17 +4,23 @@
 //! **Invariants:** what is visible never changes inside a poll. No waker is woken or dropped under
 //! the lock.
 
+mod driver_side;
+mod notes;
+mod waker;
+
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::id::{Key, KeyKind, Ordinal, draw, name_defect};
-use backstitch_core::session::{Asked, AskedKind, Outcome};
+use backstitch_core::session::{AskedKind, Note, Outcome, Patches};
 
+pub(crate) use self::driver_side::{Closures, Collected};
+use self::waker::RootWaker;
 use crate::program::{Body, ExecutionFacts, Handler};
 
 thread_local! {
@@ -65,7 +71,6 @@ struct Shared {
     root: Arc<RootWaker>,
 }
 
-#[derive(Default)]
 struct Inner {
     now_us: i64,
     group: u64,
@@ -84,6 +89,44 @@ struct Inner {
     dropped: Vec<Ordinal>,
     undecodable: Option<String>,
     last_place: Option<&'static Location<'static>>,
+    patches: Patches,
+    /// Which way the code went at its patches: the first answer stands for the whole run.
+    ways: HashMap<String, Way>,
+    /// Patches whose new way was taken for the first time in this group.
+    patched: Vec<String>,
+    /// Said in this group, in order.
+    notes: Vec<Note>,
+}
+
+impl Default for Inner {
+    fn default() -> Inner {
+        Inner {
+            now_us: 0,
+            group: 0,
+            draws: 0,
+            names: HashMap::new(),
+            name_uses: Vec::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_ord: HashMap::new(),
+            open: 0,
+            asked: Vec::new(),
+            dropped: Vec::new(),
+            undecodable: None,
+            last_place: None,
+            patches: Patches::Live,
+            ways: HashMap::new(),
+            patched: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Which way the code goes at a place that was patched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    New,
+    Old,
 }
 
 /// A name of one kind in one scope.
@@ -111,19 +154,6 @@ enum SlotState {
     Asked(Box<Request>),
     Open,
     Visible(Outcome),
-}
-
-/// A place on the desk, with the body and the undo of what stands there.
-pub(crate) type Closures = (usize, Option<Body>, Option<Handler>);
-
-/// What the driver takes off the desk after a group.
-#[derive(Default)]
-pub(crate) struct Collected {
-    pub asks: Vec<Asked>,
-    /// Where each of `asks` stands on the desk, and its closures.
-    pub closures: Vec<Closures>,
-    pub drops: Vec<Ordinal>,
-    pub undecodable: Option<String>,
 }
 
 impl Desk {
@@ -173,10 +203,7 @@ impl Desk {
     /// shift those of the code.
     #[track_caller]
     pub fn draw(&self) -> u64 {
-        if !self.is_polling() {
-            let failure = self.built_elsewhere("a random number", Location::caller());
-            std::panic::resume_unwind(Box::new(failure));
-        }
+        self.must_be_polling("a random number", Location::caller());
         let mut inner = self.lock();
         let k = inner.draws;
         inner.draws += 1;
@@ -216,14 +243,14 @@ impl Desk {
             inner.name_uses.push(NameUse::default());
         }
         let name_use = &mut inner.name_uses[index];
-        if kind == KeyKind::Step
+        if kind != KeyKind::Timer
             && let Some((group, first)) = name_use.started
             && group == inner.group
         {
             return Err(refused(
                 "AmbiguousStep",
                 format!(
-                    "step {name:?} is built at {place} after one of the same name, built at \
+                    "{name:?} is built at {place} after one of the same name, built at \
                      {first}, was started in the same turn; which is which would depend on the \
                      order of polls. Build both before awaiting either, or give each branch a \
                      context of its own with ctx.branch(…)"
@@ -351,109 +378,16 @@ impl Desk {
     pub fn undecodable(&self, what: String) {
         self.lock().undecodable.get_or_insert(what);
     }
-
-    pub(crate) fn begin_group(&self, group: u64, now_us: i64) {
-        let mut inner = self.lock();
-        inner.group = group;
-        inner.draws = 0;
-        inner.now_us = now_us;
-    }
-
-    /// Makes an outcome visible and wakes whoever waits for it, and nobody else.
-    pub(crate) fn show(&self, ord: Ordinal, outcome: Outcome) {
-        let mut inner = self.lock();
-        let Some(index) = inner.by_ord.get(&ord).copied() else { return };
-        let slot = &mut inner.slots[index];
-        slot.state = SlotState::Visible(outcome);
-        let waker = slot.waker.take();
-        inner.open -= 1;
-        drop(inner);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    pub(crate) fn collect(&self) -> Collected {
-        let mut inner = self.lock();
-        let mut collected = Collected {
-            asks: Vec::with_capacity(inner.asked.len()),
-            closures: Vec::with_capacity(inner.asked.len()),
-            drops: std::mem::take(&mut inner.dropped),
-            undecodable: inner.undecodable.take(),
-        };
-        for index in std::mem::take(&mut inner.asked) {
-            let slot = &mut inner.slots[index];
-            let SlotState::Asked(request) = std::mem::replace(&mut slot.state, SlotState::Open)
-            else {
-                unreachable!("what stands in the list was asked for");
-            };
-            let place = slot.place.to_string();
-            collected.asks.push(Asked { key: slot.key.clone(), place, what: request.what });
-            collected.closures.push((index, request.body, request.undo));
-        }
-        collected
-    }
-
-    pub(crate) fn assign(&self, index: usize, ord: Ordinal) {
-        let mut inner = self.lock();
-        inner.slots[index].ord = Some(ord);
-        inner.by_ord.insert(ord, index);
-        inner.open += 1;
-    }
-
-    /// Everything that is still open, for a function that came to its end.
-    pub(crate) fn open_ordinals(&self) -> Vec<Ordinal> {
-        let inner = self.lock();
-        let unread = |index: usize| {
-            let slot = &inner.slots[index];
-            is_unread(slot.key.kind(), &slot.state)
-        };
-        let open = inner.by_ord.iter().filter(|(_, index)| unread(**index));
-        let mut open: Vec<Ordinal> = open.map(|(ord, _)| *ord).collect();
-        open.sort_unstable();
-        open
-    }
-
-    /// Whether the code waits for nothing that the engine knows.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.lock().open == 0
-    }
-
-    /// Where the code was last seen.
-    pub(crate) fn last_place(&self) -> String {
-        let place = self.lock().last_place;
-        place.map_or_else(|| "before its first step".to_owned(), |place| format!("after {place}"))
-    }
-
-    pub(crate) fn waker(&self) -> Waker {
-        Waker::from(self.0.root.clone())
-    }
-
-    /// Whether the code woke itself since the last call.
-    pub(crate) fn take_woken(&self) -> bool {
-        self.0.root.woken.swap(false, Ordering::SeqCst)
-    }
-
-    /// Listens for the next wake from outside again.
-    pub(crate) fn listen(&self) {
-        self.0.root.foreign_told.store(false, Ordering::SeqCst);
-    }
-
-    /// Runs `poll` as the workflow's own code.
-    pub(crate) fn polling<T>(&self, poll: impl FnOnce() -> T) -> T {
-        let before = POLLING.replace(self.identity());
-        let polled = poll();
-        POLLING.set(before);
-        polled
-    }
 }
 
 /// Whether something that the code asked for is dropped when the code lets go of it: it never took
 /// the outcome. A step whose outcome was shown to a future that nobody polled is dropped as well,
-/// since nobody knows of its effect (R13); a sleep that is over is only over.
+/// since nobody knows of its effect (R13), and an event that was shown so is there for another wait;
+/// a sleep that is over is only over.
 fn is_unread(kind: KeyKind, state: &SlotState) -> bool {
     match (state, kind) {
         (SlotState::Open, _) | (SlotState::Visible(_), KeyKind::Step) => true,
+        (SlotState::Visible(Outcome::Event(_)), KeyKind::Wait) => true,
         (SlotState::Visible(_), KeyKind::Timer | KeyKind::Wait) => false,
         (SlotState::Free | SlotState::Built | SlotState::Asked(_), _) => false,
     }
@@ -461,27 +395,4 @@ fn is_unread(kind: KeyKind, state: &SlotState) -> bool {
 
 fn refused(type_name: &str, message: String) -> Failure {
     Failure::new(Class::Permanent, Origin::Engine, type_name, message)
-}
-
-/// The waker under which the code is polled. A wake during a poll is the code waking itself (a
-/// channel between branches); one from anywhere else is something the engine does not know.
-struct RootWaker {
-    desk: AtomicUsize,
-    woken: AtomicBool,
-    foreign_told: AtomicBool,
-    foreign: Box<dyn Fn() + Send + Sync>,
-}
-
-impl Wake for RootWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if POLLING.get() == self.desk.load(Ordering::SeqCst) {
-            self.woken.store(true, Ordering::SeqCst);
-        } else if !self.foreign_told.swap(true, Ordering::SeqCst) {
-            (self.foreign)();
-        }
-    }
 }

@@ -4,6 +4,7 @@
 //! is on its way at a time. A refused row voids the session, never a running body.
 
 mod commit;
+mod park;
 mod play;
 mod work;
 
@@ -11,20 +12,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use backstitch_core::failure::{self, Class, Failure};
 use backstitch_core::id::Ordinal;
 use backstitch_core::row::Row;
+use backstitch_core::run::Phase;
 use backstitch_core::session::{AttemptEnd, Session};
 use backstitch_core::status::Status;
-use backstitch_store::{RunInfo, RunNo};
+use backstitch_store::{Call, RunInfo, RunNo};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
+use crate::calls;
 use crate::code::RunningCode;
 use crate::engine::Shared;
 use crate::error::{Error, ErrorKind};
-use crate::live::{AttemptEnded, Attempted, LiveRun, Mail, Settled};
+use crate::live::{AttemptEnded, Attempted, Gist, Leaving, Mail, Seat, Seen};
 use crate::program::{Body, BoxFuture, CancelToken, ExecutionFacts, Handler};
 
 pub(crate) struct Driver {
@@ -49,7 +53,12 @@ pub(crate) struct Driver {
     ends: Vec<AttemptEnded>,
     mail: mpsc::UnboundedReceiver<Mail>,
     mail_in: mpsc::UnboundedSender<Mail>,
-    settled: watch::Sender<Settled>,
+    seen: watch::Sender<Seen>,
+    gist: Arc<Gist>,
+    /// To be answered when what it calls for is durable.
+    call: Option<Call>,
+    /// Since when nothing has happened.
+    idle_since_us: Option<i64>,
     alarm_at_us: Option<i64>,
     stopping: Stopping,
     origin: Origin,
@@ -97,22 +106,8 @@ enum Left {
     Closed,
     /// For the next owner.
     Open,
-}
-
-/// The two ends of a run's mailbox and of what its waiters see.
-pub(crate) struct Seat {
-    mail: mpsc::UnboundedReceiver<Mail>,
-    mail_in: mpsc::UnboundedSender<Mail>,
-    settled: watch::Sender<Settled>,
-}
-
-/// Makes the run known to this process before its driver begins. `None` if it has a driver: a run
-/// never has two.
-pub(crate) fn take_seat(shared: &Shared, run: RunNo) -> Option<Seat> {
-    let (mail_in, mail) = mpsc::unbounded_channel();
-    let settled = watch::Sender::new(None);
-    let live = LiveRun { mail: mail_in.clone(), settled: settled.subscribe() };
-    shared.live.insert_new(run, live).then_some(Seat { mail, mail_in, settled })
+    /// Until something happens.
+    Parked,
 }
 
 impl Driver {
@@ -148,8 +143,11 @@ impl Driver {
             overdue: BTreeSet::new(),
             ends: Vec::new(),
             mail: seat.mail,
-            mail_in: seat.mail_in,
-            settled: seat.settled,
+            mail_in: seat.live.mail,
+            seen: seat.live.seen,
+            gist: seat.live.gist,
+            call: None,
+            idle_since_us: None,
             alarm_at_us: None,
             stopping: Stopping::No,
             origin,
@@ -169,6 +167,11 @@ impl Driver {
         run.lost_streak > 0 && (!run.in_flight.is_empty() || undo.is_some())
     }
 
+    /// It was fetched for this call.
+    pub fn answers(&mut self, call: Option<Call>) {
+        self.call = call;
+    }
+
     pub fn hold(&mut self, permit: OwnedSemaphorePermit) {
         self.suspect = Some(permit);
     }
@@ -176,6 +179,8 @@ impl Driver {
     /// Drives the run until it is closed, the engine stops, or the ownership is lost.
     pub async fn drive(mut self: Box<Driver>) {
         let (shared, run) = (self.shared.clone(), self.run);
+        self.gist.execution.get_or_init(|| self.execution.clone());
+        self.tell_gist();
         let driven = {
             let mut driving = std::pin::pin!(self.drive_inner());
             poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| driving.as_mut().poll(cx))) {
@@ -197,17 +202,32 @@ impl Driver {
         if let Some(at_us) = self.alarm_at_us {
             shared.alarm.clear(at_us, run);
         }
-        // What the session says is not enough: its last row may never have become durable (P1).
-        if left == Left::Closed {
-            let ended = Arc::new(self.session.into_run());
-            tracing::info!(
-                id = %self.execution.id, run_id = %self.execution.run_id,
-                workflow = %self.execution.workflow, status = ended.status(true).name(),
-                "execution closed"
-            );
-            self.settled.send_replace(Some(ended));
+        match left {
+            // What the session says is not enough: its last row may never have become durable (P1).
+            Left::Closed => {
+                let status = self.session.run().status(true).name();
+                tracing::info!(
+                    id = %self.execution.id, run_id = %self.execution.run_id,
+                    workflow = %self.execution.workflow, status, "execution closed"
+                );
+                let ended = Arc::new(self.session.into_run());
+                self.seen.send_modify(|seen| seen.settled = Some(ended));
+                shared.live.leave(run, Leaving::ForGood);
+            }
+            Left::Open => shared.live.leave(run, Leaving::ForGood),
+            Left::Parked => {
+                if let Some(at_us) = self.session.wake_at_us() {
+                    shared.alarm.set(at_us, run);
+                }
+                shared.live.leave(run, Leaving::Parked);
+            }
         }
-        shared.live.remove(run);
+        // What came while the driver was leaving is for the next one.
+        while left != Left::Open
+            && let Ok(mail) = self.mail.try_recv()
+        {
+            calls::forward(&shared, run, mail);
+        }
         shared.tell_successors(run);
     }
 
@@ -219,16 +239,26 @@ impl Driver {
                 self.handle(mail).await;
             }
             match self.write_row().await {
-                Written::Row if self.session.is_closed() => return Left::Closed,
-                Written::Row => continue,
                 Written::Lost => return Left::Open,
-                Written::Nothing if self.session.is_closed() => return Left::Closed,
+                Written::Row | Written::Nothing if self.session.is_closed() => {
+                    self.answer_call().await;
+                    return Left::Closed;
+                }
+                Written::Row => {
+                    // A closed run that was called is open again, and wants its code.
+                    self.attach_if_it_is_time().await;
+                    continue;
+                }
                 Written::Nothing if self.has_stopped() => return Left::Open,
                 Written::Nothing => {}
             }
+            self.answer_call().await;
             if self.nothing_runs() {
                 // Held, or waiting for something: it cannot bring the process down.
                 self.suspect = None;
+            }
+            if self.may_be_parked() {
+                return Left::Parked;
             }
             self.set_alarm();
             match self.next().await {
@@ -270,7 +300,7 @@ impl Driver {
 
     fn set_alarm(&mut self) {
         let wake_at_us = match self.stopping {
-            Stopping::No => self.session.wake_at_us(),
+            Stopping::No => self.session.wake_at_us().into_iter().chain(self.park_at_us()).min(),
             Stopping::Until(at_us) => Some(at_us),
         };
         if wake_at_us == self.alarm_at_us {
@@ -286,6 +316,9 @@ impl Driver {
     }
 
     async fn handle(&mut self, mail: Mail) {
+        if !matches!(mail, Mail::Look) {
+            self.idle_since_us = None;
+        }
         match mail {
             Mail::Ended(ended) => {
                 match ended.what {
@@ -303,7 +336,15 @@ impl Driver {
                 self.hand_in(&ended);
                 self.ends.push(ended);
             }
-            Mail::Inbox => self.read_inbox().await,
+            Mail::Inbox(Some(row)) if row.number == self.session.inbox_seen() + 1 => {
+                self.session.inbox(*row);
+            }
+            Mail::Inbox(Some(row)) if row.number <= self.session.inbox_seen() => {}
+            Mail::Inbox(_) => self.read_inbox().await,
+            Mail::Call(call) => {
+                self.read_inbox().await;
+                self.call = Some(call);
+            }
             Mail::Look => {
                 self.alarm_at_us = None;
                 self.attach_if_it_is_time().await;
@@ -339,12 +380,12 @@ impl Driver {
     /// A body that is dropped because the process is being stopped was interrupted, not cancelled.
     fn as_recorded(&self, end: AttemptEnd) -> AttemptEnd {
         match (end, self.stopping) {
-            (AttemptEnd::Dropped, Stopping::Until(_)) => AttemptEnd::Failed(Failure::new(
-                Class::Transient,
-                failure::Origin::Interrupted,
-                "Interrupted",
-                "the process was stopped in good order during the attempt",
-            )),
+            (AttemptEnd::Dropped, Stopping::Until(_)) => {
+                let (class, origin) = (Class::Transient, failure::Origin::Interrupted);
+                let message = "the process was stopped in good order during the attempt";
+                let failure = Failure::new(class, origin, "Interrupted", message);
+                AttemptEnd::Failed { failure, delay_us: None }
+            }
             (end, _) => end,
         }
     }
@@ -374,18 +415,37 @@ impl Driver {
         }
     }
 
-    /// What the run looked like to its waiters changes when it gets stuck, and when that is over.
+    /// What the run looks like to its waiters changes when it gets stuck, when that is over, and
+    /// when it publishes.
     fn tell_waiters(&mut self) {
-        let stuck = self.session.run().status(true) == Status::Stuck;
+        self.tell_gist();
+        let run = self.session.run();
+        let stuck = run.status(true) == Status::Stuck;
         if stuck {
             tracing::error!(
                 id = %self.execution.id, run_id = %self.execution.run_id,
                 "execution stuck: undos are owed and a person has to settle them"
             );
-            self.settled.send_replace(Some(Arc::new(self.session.run().clone())));
-        } else if self.settled.borrow().is_some() {
-            self.settled.send_replace(None);
         }
+        self.seen.send_if_modified(|seen| {
+            let published = *seen.published != run.published;
+            if published {
+                seen.published = Arc::new(run.published.clone());
+            }
+            let settled = stuck || seen.settled.is_some();
+            if settled {
+                seen.settled = stuck.then(|| Arc::new(run.clone()));
+            }
+            published || settled
+        });
+    }
+
+    fn tell_gist(&self) {
+        let run = self.session.run();
+        let done = run.inbox_read.saturating_sub(run.kept.len() as u64);
+        self.gist.inbox_done.store(done, Ordering::SeqCst);
+        let forward = matches!(run.phase, Phase::Forward);
+        self.gist.takes_events.store(forward, Ordering::SeqCst);
     }
 }
 
@@ -396,8 +456,11 @@ pub(crate) const INBOX_PAGE: usize = 256;
 fn load(shared: &Shared, info: &RunInfo, rows: &[Row]) -> Result<Session, Error> {
     let update = &info.update;
     let fence = shared.store.fence();
-    Session::load(rows, fence, &shared.options.worker, update.status, update.wake_at_us)
-        .map_err(|illegal| unreadable(info, &illegal.to_string()))
+    let mut session =
+        Session::load(rows, fence, &shared.options.worker, update.status, update.wake_at_us)
+            .map_err(|illegal| unreadable(info, &illegal.to_string()))?;
+    session.limit(shared.options.limits);
+    Ok(session)
 }
 
 /// The error for a journal that cannot be read.

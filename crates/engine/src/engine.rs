@@ -4,27 +4,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use backstitch_core::id::name_defect;
-use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
-use backstitch_core::limits::FAILURE_MESSAGE_BYTES_MAX;
+use backstitch_core::limits::{EVENTS_KEPT_MAX_DEFAULT, FAILURE_MESSAGE_BYTES_MAX, RunLimits};
 use backstitch_core::row::Row;
-use backstitch_core::run::{Phase, Run};
-use backstitch_core::session::refusal;
-use backstitch_store::{
-    Answer, AttentionRow, Change, InboxPut, Refusal, RunInfo, RunNo, Store, StoreError,
-};
-use bytes::Bytes;
+use backstitch_core::run::Run;
+use backstitch_core::status::Status;
+use backstitch_store::{AttentionRow, RunInfo, RunNo, Store, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
 use crate::append_id::AppendIds;
+use crate::calls::{self, Calls};
 use crate::clock::Clock;
-use crate::driver::INBOX_PAGE;
 use crate::error::{Error, ErrorKind};
 use crate::feed::{Feed, FeedSender};
 use crate::live::{Alarm, LiveRuns, Mail};
 use crate::program::Program;
 use crate::recovery::{self, read_journal};
+use crate::retention;
 
 /// Settings of an engine.
 #[derive(Clone, Debug)]
@@ -37,7 +33,25 @@ pub struct EngineOptions {
     pub unavailable_retry: Duration,
     /// The largest input, output or event, in bytes.
     pub payload_bytes_max: usize,
+    /// The bounds of each run on its way forward.
+    pub limits: RunLimits,
+    /// The most events that a run keeps and no wait has taken.
+    pub events_kept_max: u64,
+    /// How long a closed run is kept that does not say so itself; for ever, if absent.
+    pub retention: Option<Duration>,
 }
+
+/// What this process is to its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It drives the runs.
+    Owner,
+    /// It looks, and sends; another process drives the runs.
+    Guest,
+}
+
+/// How long a closed run is kept by default: 30 days.
+const RETENTION_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
@@ -46,6 +60,9 @@ impl Default for EngineOptions {
             stop_grace: Duration::from_secs(10),
             unavailable_retry: Duration::from_millis(250),
             payload_bytes_max: backstitch_core::limits::PAYLOAD_BYTES_MAX_DEFAULT,
+            limits: RunLimits::default(),
+            events_kept_max: EVENTS_KEPT_MAX_DEFAULT,
+            retention: Some(RETENTION_DEFAULT),
         }
     }
 }
@@ -74,12 +91,14 @@ impl Health {
 pub(crate) struct Shared {
     /// Where everything of this engine runs, whoever calls it.
     pub runtime: Handle,
+    pub role: Role,
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub options: EngineOptions,
-    pub live: Arc<LiveRuns>,
-    pub alarm: Arc<Alarm>,
+    pub live: LiveRuns,
+    pub alarm: Alarm,
     pub health: Health,
+    pub calls: Calls,
     /// One run at a time of those that were in flight at two crashes in a row.
     pub suspects: Arc<Semaphore>,
     pub append_ids: AppendIds,
@@ -90,10 +109,50 @@ pub(crate) struct Shared {
     /// Runs that are left alone, and why.
     left_alone: Mutex<HashMap<RunNo, Error>>,
     stop: watch::Sender<bool>,
+    /// Closed when the runtime of an owner has ended.
+    home: watch::Receiver<()>,
     pub feed: FeedSender,
 }
 
+/// Wakes runs at their instants, for as long as the runtime lasts. With it ends what is `_alive`.
+async fn watch_alarm(shared: Arc<Shared>, _alive: watch::Sender<()>) {
+    loop {
+        for run in shared.alarm.due(&*shared.clock).await {
+            calls::wake(&shared, run, Mail::Look);
+        }
+    }
+}
+
 impl Shared {
+    fn new(
+        role: Role,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        programs: HashMap<String, HashMap<String, Arc<dyn Program>>>,
+        options: EngineOptions,
+        home: watch::Receiver<()>,
+    ) -> Arc<Shared> {
+        Arc::new(Shared {
+            runtime: Handle::current(),
+            role,
+            store,
+            clock,
+            options,
+            live: LiveRuns::default(),
+            alarm: Alarm::default(),
+            health: Health::default(),
+            calls: Calls::default(),
+            suspects: Arc::new(Semaphore::new(1)),
+            append_ids: AppendIds::new(),
+            programs,
+            successors: Mutex::default(),
+            left_alone: Mutex::default(),
+            stop: watch::Sender::new(false),
+            home,
+            feed: FeedSender::new(),
+        })
+    }
+
     pub fn program(&self, workflow: &str, version: &str) -> Option<Arc<dyn Program>> {
         self.programs.get(workflow)?.get(version).cloned()
     }
@@ -116,6 +175,12 @@ impl Shared {
         }
     }
 
+    /// Completes when the runtime on which the owner works has ended.
+    pub async fn home_gone(&self) {
+        let mut home = self.home.clone();
+        while home.changed().await.is_ok() {}
+    }
+
     pub fn is_stopping(&self) -> bool {
         *self.stop.borrow()
     }
@@ -131,8 +196,13 @@ impl Shared {
     pub fn tell_successors(&self, before: RunNo) {
         let waiting = self.successors.lock().expect("no code runs under this lock").remove(&before);
         for run in waiting.unwrap_or_default() {
-            self.live.tell(run, Mail::Look);
+            // A run that waits for another one is not parked; one that is gone need not be told.
+            let _ = self.live.tell(run, Mail::Look);
         }
+    }
+
+    pub fn is_left_alone(&self, run: RunNo) -> bool {
+        self.left_alone.lock().expect("no code runs under this lock").contains_key(&run)
     }
 
     pub fn leave_alone(&self, run: RunNo, why: Error) {
@@ -154,15 +224,6 @@ pub struct RunView {
     pub run: Arc<Run>,
     /// Whether a worker of this process has its code.
     pub owned: bool,
-}
-
-/// The answer to a verb.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// The number of the inbox row.
-    pub number: u64,
-    /// Whether it changes more than the list of causes.
-    pub changed: bool,
 }
 
 /// The engine of one process. Cheap to clone.
@@ -188,25 +249,20 @@ impl Engine {
             let versions = by_name.entry(program.name().to_owned()).or_default();
             versions.insert(program.version().to_owned(), program);
         }
-        let shared = Arc::new(Shared {
-            runtime: Handle::current(),
-            store,
-            clock,
-            options,
-            live: Arc::default(),
-            alarm: Arc::default(),
-            health: Health::default(),
-            suspects: Arc::new(Semaphore::new(1)),
-            append_ids: AppendIds::new(),
-            programs: by_name,
-            successors: Mutex::default(),
-            left_alone: Mutex::default(),
-            stop: watch::Sender::new(false),
-            feed: FeedSender::new(),
-        });
-        shared.runtime.spawn(shared.alarm.clone().run(shared.clock.clone(), shared.live.clone()));
+        let (alive, home) = watch::channel(());
+        let shared = Shared::new(Role::Owner, store, clock, by_name, options, home);
+        shared.runtime.spawn(watch_alarm(shared.clone(), alive));
         recovery::run(&shared).await?;
+        shared.runtime.spawn(calls::run(shared.clone()));
+        shared.runtime.spawn(retention::run(shared.clone()));
         Ok(Engine { shared })
+    }
+
+    /// Looks at a store that another process owns, and sends to its runs: drives none.
+    pub fn visit(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: EngineOptions) -> Engine {
+        // A guest has no work of its own that could end with a runtime.
+        let (_, home) = watch::channel(());
+        Engine { shared: Shared::new(Role::Guest, store, clock, HashMap::new(), options, home) }
     }
 
     /// The largest payload, in bytes.
@@ -236,6 +292,14 @@ impl Engine {
         self.shared.info(run).await
     }
 
+    /// All runs, newest first, below `before`.
+    ///
+    /// # Errors
+    /// Trouble of the store.
+    pub async fn runs(&self, before: RunNo, limit: usize) -> Result<Vec<RunInfo>, Error> {
+        Ok(self.shared.store.runs(before, limit).await?)
+    }
+
     /// What a run looks like now, from its journal.
     ///
     /// # Errors
@@ -245,8 +309,14 @@ impl Engine {
         let rows = read_journal(&self.shared, run).await?;
         let folded = Run::fold(&rows)
             .map_err(|illegal| crate::driver::unreadable(&info, &illegal.to_string()))?;
-        let known = self.shared.program(&folded.started.workflow, &folded.version).is_some();
-        let owned = known && info.new.after.is_none_or(|_| folded.turns > 0);
+        let owned = match self.shared.role {
+            Role::Owner => {
+                let known = self.shared.program(&folded.started.workflow, &folded.version);
+                known.is_some() && info.new.after.is_none_or(|_| folded.turns > 0)
+            }
+            // What its owner has said last.
+            Role::Guest => info.update.status != Status::Pending,
+        };
         Ok(RunView { info, run: Arc::new(folded), owned })
     }
 
@@ -256,142 +326,6 @@ impl Engine {
     /// As [`Engine::view`].
     pub async fn journal(&self, run: RunNo) -> Result<Vec<Row>, Error> {
         read_journal(&self.shared, run).await
-    }
-
-    /// Waits until the run is closed or stuck; at once if it is. A run that gets stuck is told as
-    /// such to everybody who waits, and may be waited for again.
-    ///
-    /// # Errors
-    /// As [`Engine::view`]; `Stopped` when the engine stops meanwhile.
-    pub async fn settled(&self, run: RunNo) -> Result<Arc<Run>, Error> {
-        if let Some(live) = self.shared.live.get(run) {
-            let mut settled = live.settled;
-            if let Ok(seen) = settled.wait_for(Option::is_some).await {
-                return Ok(seen.clone().expect("waited for"));
-            }
-        }
-        let view = self.view(run).await?;
-        let status = view.run.status(view.owned);
-        if status.is_closed() || status == backstitch_core::status::Status::Stuck {
-            return Ok(view.run);
-        }
-        Err(self.left_alone(run).unwrap_or_else(stopped))
-    }
-
-    /// Waits until the run is closed, however often it gets stuck before.
-    ///
-    /// # Errors
-    /// As [`Engine::settled`].
-    pub async fn closed(&self, run: RunNo) -> Result<Arc<Run>, Error> {
-        if let Some(live) = self.shared.live.get(run) {
-            let mut settled = live.settled;
-            let closed = |seen: &Option<Arc<Run>>| {
-                seen.as_ref().is_some_and(|run| run.status(true).is_closed())
-            };
-            if let Ok(seen) = settled.wait_for(closed).await {
-                return Ok(seen.clone().expect("waited for"));
-            }
-        }
-        let settled = self.settled(run).await?;
-        match settled.status(true).is_closed() {
-            true => Ok(settled),
-            false => Err(self.left_alone(run).unwrap_or_else(stopped)),
-        }
-    }
-
-    /// Puts a verb into the inbox of a run; the answer comes when it is durable.
-    ///
-    /// # Errors
-    /// `Refused`, with the reason and the way out, when the verb does not apply to the run as it
-    /// stands; `NotFound`; trouble of the store.
-    pub async fn send(
-        &self,
-        run: RunNo,
-        kind: InboxKind,
-        verb: Verb,
-        request_id: &str,
-    ) -> Result<Sent, Error> {
-        check_words("by", &verb.by)?;
-        check_words("reason", &verb.reason)?;
-        if let Some(defect) = name_defect("request id", request_id) {
-            return Err(Error::new(ErrorKind::Invalid, defect));
-        }
-        let view = self.view(run).await?;
-        let payload = verb.to_bytes();
-        if let Some(why) = refusal(&view.run, kind, &verb) {
-            if let Some(number) = self.accepted_before(run, kind, &payload, request_id).await? {
-                return Ok(Sent { number, changed: true });
-            }
-            let message = format!(
-                "{} of execution {:?} is refused: {why} (its status is {})",
-                kind.name(),
-                view.info.new.id,
-                view.run.status(view.owned)
-            );
-            return Err(Error::new(ErrorKind::Refused, message));
-        }
-        let digest = backstitch_core::payload::Payload::json(payload.clone()).digest();
-        let put = InboxPut { run, kind, request_id: request_id.to_owned(), payload, digest };
-        match self.put(put).await? {
-            Answer::Accepted { number, .. } => {
-                let changed = !matches!(
-                    (kind, &view.run.phase),
-                    (
-                        InboxKind::Cancel | InboxKind::Terminate | InboxKind::Rollback,
-                        Phase::RollingBack
-                    )
-                );
-                Ok(Sent { number, changed })
-            }
-            Answer::Refused(Refusal::Closed) => {
-                let message = format!("{} is refused: the execution has just closed", kind.name());
-                Err(Error::new(ErrorKind::Refused, message))
-            }
-            Answer::Refused(Refusal::OtherRequest) => {
-                let message = format!(
-                    "request id {request_id:?} was used before for something else; give each \
-                     request an id of its own"
-                );
-                Err(Error::new(ErrorKind::Invalid, message))
-            }
-            answer => Err(Error::new(ErrorKind::NotFound, format!("{run:?}: {answer:?}"))),
-        }
-    }
-
-    /// The number under which the same request was accepted before: it gets its first answer again,
-    /// though by now the verb would be refused.
-    async fn accepted_before(
-        &self,
-        run: RunNo,
-        kind: InboxKind,
-        payload: &Bytes,
-        request_id: &str,
-    ) -> Result<Option<u64>, Error> {
-        let mut number = 0;
-        loop {
-            let rows = self.shared.store.inbox(run, number, INBOX_PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(None) };
-            number = last.number;
-            let same = |row: &&InboxRow| {
-                row.request_id == request_id && row.kind == kind && row.payload == *payload
-            };
-            if let Some(row) = rows.iter().find(same) {
-                return Ok(Some(row.number));
-            }
-        }
-    }
-
-    /// Commits an inbox row and tells the driver, also if the caller goes away meanwhile: what is
-    /// durable must not wait for the next restart.
-    async fn put(&self, put: InboxPut) -> Result<Answer, Error> {
-        let shared = self.shared.clone();
-        let done = self.shared.runtime.spawn(async move {
-            let run = put.run;
-            let answer = shared.store.commit(Change::Inbox(Box::new(put))).await;
-            shared.live.tell(run, Mail::Inbox);
-            answer
-        });
-        Ok(done.await.map_err(|_| runtime_gone())??)
     }
 
     /// Open matters that only a person can settle, oldest first.
@@ -466,11 +400,5 @@ pub(crate) fn check_words(what: &str, words: &str) -> Result<(), Error> {
 pub(crate) fn runtime_gone() -> Error {
     let message = "the tokio runtime that Backstitch was started on has ended; what was \
                    acknowledged goes on when the store is opened again";
-    Error::new(ErrorKind::Stopped, message)
-}
-
-fn stopped() -> Error {
-    let message = "the engine was stopped (or its tokio runtime ended) before the execution was over; \
-                   it goes on when the store is opened again";
     Error::new(ErrorKind::Stopped, message)
 }

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Invalid,
     /// The verb does not apply to the execution as it stands.
     Refused,
+    /// The execution keeps as many events as it may.
+    Full,
     /// The journal of the execution cannot be read.
     Unreadable,
     /// The engine was stopped.

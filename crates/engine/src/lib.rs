@@ -16,12 +16,21 @@ pub mod program;
 mod append_id;
 mod attempt;
 mod code;
+mod delays;
 mod driver;
 pub mod engine;
 pub mod feed;
 mod live;
 mod recovery;
 pub mod start;
+
+pub mod attributes;
+mod calls;
+pub mod events;
+pub mod life;
+mod retention;
+pub mod verbs;
+mod waiting;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use engine::{Engine, EngineOptions};

@@ -1,23 +1,27 @@
 //! The runs that this process has loaded, and who waits for them.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use backstitch_core::run::Run;
+use backstitch_core::inbox::InboxRow;
+use backstitch_core::run::{Published, Run};
 use backstitch_core::session::AttemptEnd;
-use backstitch_store::RunNo;
+use backstitch_store::{Call, RunNo};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::clock::Clock;
+use crate::program::ExecutionFacts;
 
 /// What a driver is told.
 #[derive(Debug)]
 pub(crate) enum Mail {
     /// A body or an undo ended. In a box, so that a mailbox is small.
     Ended(Box<AttemptEnded>),
-    /// Something new may stand in the inbox.
-    Inbox,
+    /// Something new stands in the inbox: this, or something.
+    Inbox(Option<Box<InboxRow>>),
+    /// The run is called.
+    Call(Call),
     /// Something may be due, or the run before this one is closed.
     Look,
     /// The code was woken by something that the engine does not know.
@@ -43,60 +47,148 @@ pub(crate) struct AttemptEnded {
     pub at_us: i64,
 }
 
-/// A run that settled: closed, or stuck until a person comes.
-pub(crate) type Settled = Option<Arc<Run>>;
+/// What whoever waits for a run is shown of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// The run, when it is closed, or stuck until a person comes.
+    pub settled: Option<Arc<Run>>,
+    /// What its code has published.
+    pub published: Arc<BTreeMap<String, Published>>,
+}
+
+/// What callers may know of a driven run without reading its journal.
+#[derive(Debug, Default)]
+pub(crate) struct Gist {
+    /// The execution, once its driver has read it.
+    pub execution: OnceLock<Arc<ExecutionFacts>>,
+    /// Rows of the inbox that are read and hold no event that is still kept.
+    pub inbox_done: AtomicU64,
+    /// Whether the run goes forward, and so takes events.
+    pub takes_events: AtomicBool,
+}
 
 /// How to reach the driver of a run.
 #[derive(Clone)]
 pub(crate) struct LiveRun {
     pub mail: mpsc::UnboundedSender<Mail>,
-    pub settled: watch::Receiver<Settled>,
+    pub seen: watch::Sender<Seen>,
+    pub gist: Arc<Gist>,
 }
 
-/// All loaded runs.
+/// A run that somebody here is concerned with.
+enum Place {
+    /// It has a driver.
+    Driven(LiveRun),
+    /// It has none at the moment, and somebody waits for what becomes of it.
+    Waited(watch::Sender<Seen>),
+}
+
+/// All runs that this process has loaded, or that somebody waits for.
 #[derive(Default)]
-pub(crate) struct LiveRuns(Mutex<HashMap<RunNo, LiveRun>>);
+pub(crate) struct LiveRuns(Mutex<HashMap<RunNo, Place>>);
+
+/// The two ends of a run's mailbox, and what its waiters see. Whoever has it drives the run.
+pub(crate) struct Seat {
+    pub mail: mpsc::UnboundedReceiver<Mail>,
+    pub live: LiveRun,
+}
+
+/// How a driver leaves its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It is over, or for another process.
+    ForGood,
+    /// Until something happens; waiters go on waiting.
+    Parked,
+}
 
 impl LiveRuns {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunNo, LiveRun>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunNo, Place>> {
         self.0.lock().expect("no code runs under this lock")
     }
 
-    pub fn get(&self, run: RunNo) -> Option<LiveRun> {
-        self.lock().get(&run).cloned()
+    /// The seat of the driver of a run. `None` if it is taken: a run never has two.
+    pub fn take_seat(&self, run: RunNo) -> Option<Seat> {
+        let mut runs = self.lock();
+        let seen = match runs.get(&run) {
+            Some(Place::Driven(_)) => return None,
+            Some(Place::Waited(seen)) => seen.clone(),
+            None => watch::Sender::default(),
+        };
+        let (mail_in, mail) = mpsc::unbounded_channel();
+        let live = LiveRun { mail: mail_in, seen, gist: Arc::default() };
+        runs.insert(run, Place::Driven(live.clone()));
+        Some(Seat { mail, live })
     }
 
-    /// Adds a run. False, and nothing is changed, if it is there.
-    pub fn insert_new(&self, run: RunNo, live: LiveRun) -> bool {
-        match self.lock().entry(run) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(place) => {
-                place.insert(live);
-                true
-            }
+    /// The driver leaves its run.
+    pub fn leave(&self, run: RunNo, leaving: Leaving) {
+        let mut runs = self.lock();
+        let Some(Place::Driven(live)) = runs.remove(&run) else { return };
+        if leaving == Leaving::Parked && live.seen.receiver_count() > 0 {
+            runs.insert(run, Place::Waited(live.seen));
         }
     }
 
-    pub fn remove(&self, run: RunNo) {
-        self.lock().remove(&run);
+    /// What becomes of a run, and whether it has a driver now.
+    pub fn watch(&self, run: RunNo) -> (watch::Receiver<Seen>, Driven) {
+        let mut runs = self.lock();
+        match runs.entry(run).or_insert_with(|| Place::Waited(watch::Sender::default())) {
+            Place::Driven(live) => (live.seen.subscribe(), Driven::Yes),
+            Place::Waited(seen) => (seen.subscribe(), Driven::No),
+        }
     }
 
-    pub fn tell(&self, run: RunNo, mail: Mail) {
-        if let Some(live) = self.lock().get(&run) {
-            // A driver that is gone has nothing left to be told.
-            let _ = live.mail.send(mail);
+    /// Somebody has stopped waiting for a run.
+    pub fn unwatch(&self, run: RunNo) {
+        let mut runs = self.lock();
+        if let Some(Place::Waited(seen)) = runs.get(&run)
+            && seen.receiver_count() == 0
+        {
+            runs.remove(&run);
+        }
+    }
+
+    /// What is known of a run that has a driver.
+    pub fn gist(&self, run: RunNo) -> Option<Arc<Gist>> {
+        match self.lock().get(&run) {
+            Some(Place::Driven(live)) => Some(live.gist.clone()),
+            Some(Place::Waited(_)) | None => None,
+        }
+    }
+
+    /// Tells the driver of a run. Gives the mail back if there is none.
+    pub fn tell(&self, run: RunNo, mail: Mail) -> Result<(), Mail> {
+        match self.lock().get(&run) {
+            Some(Place::Driven(live)) => live.mail.send(mail).map_err(|unsent| unsent.0),
+            Some(Place::Waited(_)) | None => Err(mail),
         }
     }
 
     /// Tells every driver to stop; gives the mailboxes, each of which closes when its driver ends.
+    /// Nobody waits any longer for what has no driver.
     pub fn stop_all(&self) -> Vec<mpsc::UnboundedSender<Mail>> {
-        let runs = self.lock();
-        let mails: Vec<_> = runs.values().map(|live| live.mail.clone()).collect();
+        let mut runs = self.lock();
+        runs.retain(|_, place| matches!(place, Place::Driven(_)));
+        let mails: Vec<_> = runs
+            .values()
+            .filter_map(|place| match place {
+                Place::Driven(live) => Some(live.mail.clone()),
+                Place::Waited(_) => None,
+            })
+            .collect();
         for mail in &mails {
             let _ = mail.send(Mail::Stop);
         }
         mails
     }
+}
+
+/// Whether a run has a driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Driven {
+    Yes,
+    No,
 }
 
 /// Wakes drivers at instants of the wall clock; one task for all of them.
@@ -122,8 +214,8 @@ impl Alarm {
         self.due.lock().expect("no code runs under this lock").remove(&(at_us, run));
     }
 
-    /// Runs for ever.
-    pub async fn run(self: Arc<Alarm>, clock: Arc<dyn Clock>, live: Arc<LiveRuns>) {
+    /// Gives the runs that are due, for ever; waits as long as there is none.
+    pub async fn due(&self, clock: &dyn Clock) -> Vec<RunNo> {
         loop {
             let first = {
                 let due = self.due.lock().expect("no code runs under this lock");
@@ -138,8 +230,9 @@ impl Alarm {
                     }
                 }
             }
-            for run in self.take_due(clock.now_us()) {
-                live.tell(run, Mail::Look);
+            let due = self.take_due(clock.now_us());
+            if !due.is_empty() {
+                return due;
             }
         }
     }

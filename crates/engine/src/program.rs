@@ -13,6 +13,7 @@ use backstitch_core::retry::StepPolicy;
 use backstitch_core::step::StepOutcome;
 use tokio::sync::Notify;
 
+pub use crate::delays::Delays;
 use crate::desk::Desk;
 
 /// A boxed future.
@@ -25,6 +26,9 @@ pub trait Program: Send + Sync + 'static {
 
     /// Its version.
     fn version(&self) -> &str;
+
+    /// The types of the events that it takes; empty if it does not say.
+    fn event_types(&self) -> &[String];
 
     /// Calls the workflow function. Its future talks to the engine through `desk` alone.
     ///
@@ -183,8 +187,23 @@ pub struct UndoCall {
     pub cancel: CancelToken,
 }
 
-/// Makes the future of one attempt of a step.
-pub type Body = Arc<dyn Fn(Arc<StepCall>) -> BoxFuture<Result<Payload, Failure>> + Send + Sync>;
+/// Makes the future of an attempt.
+type Attempt<Call, T> = dyn Fn(Arc<Call>) -> BoxFuture<Result<T, Failure>> + Send + Sync;
 
-/// Makes the future of one attempt of an undo.
-pub type Handler = Arc<dyn Fn(Arc<UndoCall>) -> BoxFuture<Result<(), Failure>> + Send + Sync>;
+/// The code of a step's attempts. Cheap to clone.
+#[derive(Clone)]
+pub struct Body {
+    /// Makes the future of one attempt.
+    pub attempt: Arc<Attempt<StepCall, Payload>>,
+    /// The delay function of the retry policy, if it has one.
+    pub delays: Option<Delays>,
+}
+
+/// The code of an undo's attempts. Cheap to clone.
+#[derive(Clone)]
+pub struct Handler {
+    /// Makes the future of one attempt.
+    pub attempt: Arc<Attempt<UndoCall, ()>>,
+    /// The delay function of the retry policy, if it has one.
+    pub delays: Option<Delays>,
+}

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use backstitch_core::row::{Row, RowError};
-use backstitch_store::{RunInfo, RunNo};
+use backstitch_store::{Call, RunInfo, RunNo};
 use tokio::sync::Barrier;
 
-use crate::driver::{Driver, Origin, Seat, take_seat, unreadable};
+use crate::calls;
+use crate::driver::{Driver, Origin, unreadable};
 use crate::engine::Shared;
 use crate::error::{Error, ErrorKind};
+use crate::live::{Leaving, Mail, Seat};
 
 /// Journal rows read at a time.
 const JOURNAL_PAGE: usize = 1_000;
@@ -66,19 +68,66 @@ pub(crate) async fn run(shared: &Arc<Shared>) -> Result<(), Error> {
     }
     let all_loaded = Arc::new(Barrier::new(found.len()));
     for info in found {
-        let seat = take_seat(shared, info.run).expect("nothing was started yet");
-        let taken_over = take_over(shared.clone(), info, seat, all_loaded.clone());
+        let seat = shared.live.take_seat(info.run).expect("nothing was started yet");
+        let taken_over = take_over(shared.clone(), info, seat, None, all_loaded.clone());
         shared.runtime.spawn(taken_over);
     }
     Ok(())
 }
 
-/// Drives one open run more.
-pub(crate) fn adopt(shared: &Arc<Shared>, info: RunInfo, seat: Seat) {
-    shared.runtime.spawn(take_over(shared.clone(), info, seat, Arc::new(Barrier::new(1))));
+/// Drives one run more: one that was parked, is called, or has no driver for another reason. It is
+/// looked up first, and left alone if it is not there any more, or closed and not called.
+pub(crate) fn fetch(shared: &Arc<Shared>, run: RunNo, call: Option<Call>) {
+    if shared.is_left_alone(run) || shared.is_stopping() {
+        return;
+    }
+    let Some(mut seat) = shared.live.take_seat(run) else {
+        // Somebody else was faster.
+        let _ = shared.live.tell(run, call.map_or(Mail::Look, Mail::Call));
+        return;
+    };
+    let shared = shared.clone();
+    let runtime = shared.runtime.clone();
+    runtime.spawn(async move {
+        match find(&shared, run).await {
+            Some(info) if info.closed_at_us.is_none() || call.is_some() => {
+                take_over(shared, info, seat, call, Arc::new(Barrier::new(1))).await;
+            }
+            Some(_) | None => {
+                shared.live.leave(run, Leaving::ForGood);
+                if let Some(call) = call {
+                    shared.calls.answered(call);
+                }
+                // What came meanwhile is for the next one who looks.
+                while let Ok(mail) = seat.mail.try_recv() {
+                    calls::forward(&shared, run, mail);
+                }
+            }
+        }
+    });
 }
 
-async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: Arc<Barrier>) {
+/// Looks a run up, however long that takes. `None` if there is none, or the engine is stopped.
+async fn find(shared: &Shared, run: RunNo) -> Option<RunInfo> {
+    loop {
+        match shared.store.run(run).await {
+            Ok(info) => return info,
+            Err(_) if shared.is_stopping() => return None,
+            Err(error) => {
+                tracing::warn!(run = run.0, %error, "run not read; trying again");
+                shared.clock.sleep(shared.options.unavailable_retry).await;
+            }
+        }
+    }
+}
+
+async fn take_over(
+    shared: Arc<Shared>,
+    info: RunInfo,
+    seat: Seat,
+    call: Option<Call>,
+    all_loaded: Arc<Barrier>,
+) {
     let rows = loop {
         match read_journal(&shared, info.run).await {
             Ok(rows) => break Ok(rows),
@@ -94,6 +143,10 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
     };
     let driver =
         rows.and_then(|rows| Driver::new(shared.clone(), &info, seat, Origin::Recovered, &rows));
+    let driver = driver.map(|mut driver| {
+        driver.answers(call);
+        driver
+    });
     match driver {
         Ok(mut driver) if driver.is_suspect() => {
             // It was in flight at two crashes in a row: last, and one at a time.
@@ -114,7 +167,7 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
         Err(error) => {
             tracing::error!(id = %info.new.id, run_id = %info.new.run_id, %error, "run left alone");
             shared.leave_alone(info.run, error);
-            shared.live.remove(info.run);
+            shared.live.leave(info.run, Leaving::ForGood);
             shared.tell_successors(info.run);
             all_loaded.wait().await;
         }

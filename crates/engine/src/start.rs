@@ -1,8 +1,10 @@
 //! Starting executions: idempotent by id.
 
-use backstitch_core::event::ExecutionStarted;
+use backstitch_core::attribute::AttributeChange;
+use backstitch_core::event::{AttributeOrigin, AttributesSet, Event, ExecutionStarted};
 use backstitch_core::id::{RunId, name_defect};
 use backstitch_core::inbox::{InboxKind, Verb};
+use backstitch_core::limits::DURATION_US_MAX;
 use backstitch_core::payload::Payload;
 use backstitch_core::row::{Draft, Header, Row, RowKind};
 use backstitch_core::status::Status;
@@ -11,12 +13,15 @@ use backstitch_store::{
     RunNo, Start,
 };
 use std::sync::Arc;
+use std::time::Duration;
 use uuid::Uuid;
 
-use crate::driver::{Driver, Origin, take_seat};
-use crate::engine::{Engine, Shared, check_words, fenced, runtime_gone};
+use crate::attributes::check_attributes;
+use crate::calls;
+use crate::driver::{Driver, Origin};
+use crate::engine::{Engine, Role, Shared, check_words, fenced, runtime_gone};
 use crate::error::{Error, ErrorKind};
-use crate::recovery;
+use crate::live::Mail;
 
 /// What to do when the id is in use by an open run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +67,37 @@ pub struct StartRequest {
     pub reuse: Reuse,
     /// Who starts it; for the journal.
     pub started_by: String,
+    /// Rolled back if it is not over so long after its start.
+    pub deadline: Option<Duration>,
+    /// How long it is kept after it was closed.
+    pub retention: Retention,
+    /// Its first search attributes.
+    pub attributes: Vec<AttributeChange>,
+    /// The closed run that it does over, and the id of the new one.
+    pub restart: Option<Restart>,
+}
+
+/// How long a closed run is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retention {
+    /// As the engine is set.
+    #[default]
+    Usual,
+    /// So long after it was closed.
+    For(Duration),
+    /// Until somebody deletes it.
+    Forever,
+}
+
+/// A start that does a closed run over.
+#[derive(Clone, Copy, Debug)]
+pub struct Restart {
+    /// The closed run, which has to be the newest of its id.
+    pub from: RunNo,
+    /// Its id.
+    pub from_id: RunId,
+    /// The id of the new run.
+    pub run_id: RunId,
 }
 
 /// The answer to a start.
@@ -94,8 +130,9 @@ impl Engine {
     /// `OtherInput`; trouble of the store.
     pub async fn start(&self, request: StartRequest) -> Result<StartAnswer, Error> {
         self.check(&request)?;
-        let run_id = RunId(Uuid::now_v7());
-        let mut expected = None;
+        let restart = request.restart;
+        let run_id = restart.map_or_else(|| RunId(Uuid::now_v7()), |restart| restart.run_id);
+        let mut expected = restart.map(|restart| restart.from);
         let mut after = None;
         loop {
             let (start, row) = self.first_change(&request, run_id, expected, after);
@@ -103,6 +140,14 @@ impl Engine {
             match self.begin(start, row).await? {
                 Answer::Started { run, .. } => {
                     return Ok(StartAnswer { run, run_id, created: true, status });
+                }
+                Answer::Exists(found) if restart.is_some() => {
+                    let message = format!(
+                        "execution {:?} has a newer run ({}) than the one to do over; look at that \
+                         one",
+                        request.id, found.new.run_id
+                    );
+                    return Err(Error::new(ErrorKind::Refused, message));
                 }
                 Answer::Exists(found) => match self.found(&request, *found).await? {
                     Found::Answer(answer) => return Ok(answer),
@@ -129,7 +174,8 @@ impl Engine {
             return Err(Error::new(ErrorKind::Invalid, defect));
         }
         check_words("by", &request.started_by)?;
-        if self.shared.program(&request.workflow, &request.version).is_none() {
+        let unknown = self.shared.program(&request.workflow, &request.version).is_none();
+        if unknown && self.shared.role == Role::Owner {
             let message = format!(
                 "no workflow {:?} version {:?} is registered; these are: {}. Register it before \
                  run()",
@@ -148,6 +194,7 @@ impl Engine {
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
+        check_attributes(&request.attributes)?;
         if self.shared.is_stopping() {
             return Err(Error::new(ErrorKind::Stopped, "the engine was stopped"));
         }
@@ -176,8 +223,24 @@ impl Engine {
             input_digest: digest.to_vec(),
             started_by: request.started_by.clone(),
             after: after.map(|(_, run_id)| run_id.to_vec()),
+            deadline_us: request.deadline.map(|deadline| {
+                let us = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
+                self.shared.clock.now_us().saturating_add_unsigned(us.min(DURATION_US_MAX))
+            }),
+            retention_us: match request.retention {
+                Retention::Usual => None,
+                Retention::For(kept) => Some(u64::try_from(kept.as_micros()).unwrap_or(u64::MAX)),
+                Retention::Forever => Some(u64::MAX),
+            },
+            restarted_from: request.restart.map(|restart| restart.from_id.to_vec()),
             ..ExecutionStarted::default()
         };
+        let mut events: Vec<Event> = vec![started.into()];
+        if !request.attributes.is_empty() {
+            let changes = request.attributes.clone();
+            let origin = AttributeOrigin::Start as i32;
+            events.push(AttributesSet { changes, origin, ..AttributesSet::default() }.into());
+        }
         let header = Header {
             seq: 1,
             kind: RowKind::Engine as i32,
@@ -185,7 +248,7 @@ impl Engine {
             append_id: run_id.to_vec(),
             ..Header::default()
         };
-        let row = Row { header, events: vec![started.into()] };
+        let row = Row { header, events };
         let start = Box::new(Start {
             execution: NewExecution {
                 namespace: request.namespace.clone(),
@@ -198,7 +261,11 @@ impl Engine {
             },
             first: Draft::new(row.header.clone(), &row.events),
             expected,
-            status: if after.is_some() { Status::Pending } else { Status::Running },
+            status: match (self.shared.role, after) {
+                (Role::Owner, None) => Status::Running,
+                (Role::Owner, Some(_)) | (Role::Guest, _) => Status::Pending,
+            },
+            attributes: request.attributes.clone(),
         });
         (start, row)
     }
@@ -222,11 +289,15 @@ impl Engine {
             }
             if let Ok(Answer::Started { run, at_us }) = &answer {
                 shared.health.available();
-                let update = ExecutionUpdate { status, wake_at_us: None };
+                let update = ExecutionUpdate { status, wake_at_us: None, expires_at_us: None };
                 let (run, created_at_us) = (*run, *at_us);
                 let info = RunInfo { run, new, created_at_us, update, closed_at_us: None };
                 row.header.at_us = created_at_us;
-                dispatch(&shared, &info, row);
+                match shared.role {
+                    Role::Owner => dispatch(&shared, &info, row),
+                    // Its owner is called.
+                    Role::Guest => {}
+                }
             }
             answer
         });
@@ -246,8 +317,9 @@ impl Engine {
         match request.conflict {
             Conflict::UseExisting => {
                 let answer = self.same(request, &found)?;
-                if !closed {
-                    self.adopt(found);
+                if !closed && self.shared.role == Role::Owner {
+                    // It may have no driver: one whose first start was answered by nobody.
+                    calls::wake(&self.shared, found.run, Mail::Look);
                 }
                 Ok(Found::Answer(answer))
             }
@@ -264,15 +336,6 @@ impl Engine {
                 );
                 Err(Error::new(ErrorKind::IdInUse, message))
             }
-        }
-    }
-
-    /// Drives an open run that has no driver: one whose first start was answered by nobody.
-    fn adopt(&self, found: RunInfo) {
-        if self.left_alone(found.run).is_none()
-            && let Some(seat) = take_seat(&self.shared, found.run)
-        {
-            recovery::adopt(&self.shared, found, seat);
         }
     }
 
@@ -309,7 +372,7 @@ impl Engine {
 /// Drives a run that has just been started.
 fn dispatch(shared: &Arc<Shared>, info: &RunInfo, first: Row) {
     // A start that is offered again after a lost answer finds its run driven already.
-    let Some(seat) = take_seat(shared, info.run) else { return };
+    let Some(seat) = shared.live.take_seat(info.run) else { return };
     let rows = std::slice::from_ref(&first);
     let driver = Driver::new(shared.clone(), info, seat, Origin::Started, rows);
     let driver = driver.expect("a first row folds");

@@ -3,6 +3,7 @@
 use proc_macro::TokenStream;
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{quote, quote_spanned};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Error, FnArg, Ident, ItemFn, LitStr, Result, ReturnType, Token, parse_macro_input,
@@ -12,7 +13,8 @@ use syn::{
 ///
 /// The function's name becomes a value that is registered and started:
 /// `.register(name)`, `app.start(name, "id", input)`. The workflow's name is that of the function;
-/// `#[workflow(name = "…", version = "…")]` sets another name, and a version other than `1`.
+/// `#[workflow(name = "…", version = "…", events("…", "…"))]` sets another name, a version other than
+/// `1`, and the types of the events that it takes (default: any).
 #[proc_macro_attribute]
 pub fn workflow(options: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
@@ -33,6 +35,7 @@ pub fn workflow(options: TokenStream, item: TokenStream) -> TokenStream {
 struct Options {
     name: Option<LitStr>,
     version: Option<LitStr>,
+    events: Vec<LitStr>,
 }
 
 impl syn::parse::Parse for Options {
@@ -40,13 +43,22 @@ impl syn::parse::Parse for Options {
         let mut options = Options::default();
         while !input.is_empty() {
             let key: Ident = input.parse()?;
-            input.parse::<Token![=]>()?;
-            let value: LitStr = input.parse()?;
+            let text = || {
+                input.parse::<Token![=]>()?;
+                input.parse::<LitStr>()
+            };
             match key.to_string().as_str() {
-                "name" => options.name = Some(value),
-                "version" => options.version = Some(value),
+                "name" => options.name = Some(text()?),
+                "version" => options.version = Some(text()?),
+                "events" => {
+                    let types;
+                    syn::parenthesized!(types in input);
+                    let types = Punctuated::<LitStr, Token![,]>::parse_terminated(&types)?;
+                    options.events = types.into_iter().collect();
+                }
                 _ => {
-                    let message = "unknown option: write `name = \"…\"` or `version = \"…\"`";
+                    let message = "unknown option: write `name = \"…\"`, `version = \"…\"` or \
+                                   `events(\"…\")`";
                     return Err(Error::new(key.span(), message));
                 }
             }
@@ -95,6 +107,7 @@ fn expand(options: Options, function: &ItemFn) -> Result<Tokens> {
     let of_function = attributes().filter(|a| !is(a, &["cfg", "doc", "deprecated"]));
     let name = options.name.map_or_else(|| ident.to_string(), |name| name.value());
     let version = options.version.map_or_else(|| "1".to_owned(), |version| version.value());
+    let events = &options.events;
     // Errors about the types point to where these are written, and not to the attribute.
     let input_item = quote_spanned!(at(input_type)=> type Input = #input_type;);
     let output_item = quote_spanned! {at(output)=>
@@ -136,6 +149,10 @@ fn expand(options: Options, function: &ItemFn) -> Result<Tokens> {
             fn name(&self) -> &str { #name }
 
             fn version(&self) -> &str { #version }
+
+            fn events(&self) -> ::std::vec::Vec<::std::string::String> {
+                ::std::vec![#(::std::string::String::from(#events)),*]
+            }
 
             #call
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use backstitch_core::attribute::AttributeChange;
 use backstitch_core::id::{Ordinal, RunId};
 use backstitch_core::inbox::InboxKind;
 use backstitch_core::row::Draft;
@@ -19,6 +20,25 @@ pub enum Change {
     Append(Arc<Append>),
     /// Puts one row into an inbox.
     Inbox(Box<InboxPut>),
+    /// Takes calls off the list that were heard. Refused as [`Refusal::Fenced`] unless the newest owner
+    /// offers it.
+    ///
+    /// After an error read the list again instead of offering this one again: a run may have been
+    /// heard and called anew, just as often as before.
+    Heard(Vec<Call>),
+    /// Deletes a run, at once for whoever reads; [`Change::Purge`] frees the space.
+    ///
+    /// Refused unless the run is closed ([`Refusal::Open`]), while an attention item of it is open
+    /// ([`Refusal::Attention`]), and while it is called ([`Refusal::Called`]). Its number is never
+    /// used again; its id is free, or has the run before it. Any process may offer it; offered again, it
+    /// is refused as [`Refusal::UnknownRun`].
+    Delete(RunNo),
+    /// Frees the space of deleted runs, a little at a time: at most `rows` rows. Refused as
+    /// [`Refusal::Fenced`] unless the newest owner offers it.
+    Purge {
+        /// So many at most.
+        rows: usize,
+    },
 }
 
 impl From<Start> for Change {
@@ -45,7 +65,8 @@ impl From<InboxPut> for Change {
 /// the answer is [`Answer::Exists`] with the run that was found. If that run has the `run_id`
 /// offered here, the change was applied before, and the answer is [`Answer::Started`] again.
 /// Refused if `expected` names a run of an id that has none, if the fence is not the newest, or if
-/// the first row does not have seq 1.
+/// the first row does not have seq 1. A guest starts runs under fence 0, which is always good
+/// enough for a first row; such a run is called. Under another fence a guest is refused.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The execution's own row.
@@ -56,6 +77,8 @@ pub struct Start {
     pub expected: Option<RunNo>,
     /// The first status: running if the caller goes on with it at once, else pending.
     pub status: Status,
+    /// The first search attributes.
+    pub attributes: Vec<AttributeChange>,
 }
 
 /// What is known of a run from its start; never changes.
@@ -84,34 +107,66 @@ pub struct ExecutionUpdate {
     pub status: Status,
     /// The next instant at which something is due, for a suspended run.
     pub wake_at_us: Option<i64>,
+    /// When a closed run may be deleted; never, if absent.
+    pub expires_at_us: Option<i64>,
 }
 
 /// Appends one row to a journal.
 ///
 /// An append whose seq and append id are already there was applied before: the answer is the
 /// same again, and nothing changes (B96). Refused, whole, when the seq is not the next one, the
-/// fence is not the newest, the run is closed, or the guard finds something unread.
+/// fence is not the newest, the run is not in the state that is expected, or the guard finds
+/// something unread.
+///
+/// A row that closes a run while something for closed runs ([`InboxKind::is_for_closed`]) stands
+/// unread in its inbox calls the run, so that it is not forgotten.
 #[derive(Clone, Debug)]
 pub struct Append {
     /// The run.
     pub run: RunNo,
     /// The row; its header names seq, fence and append id.
     pub draft: Draft,
+    /// The state in which the row finds the run.
+    pub expects: Expects,
+    /// The last inbox row that the writer has read.
+    pub read: u64,
     /// What must not stand unread in the inbox.
-    pub guard: Option<Guard>,
-    /// The new execution row, if it changes. A closed status stamps `closed_at_us`.
+    pub guard: Guard,
+    /// The new execution row, if it changes. A closed status stamps `closed_at_us` (anew, if the run
+    /// was closed before); any other one takes it away.
     pub update: Option<ExecutionUpdate>,
     /// Attention items that this row opens or closes.
     pub attention: Vec<AttentionChange>,
+    /// Search attributes that this row sets or takes away.
+    pub attributes: Vec<AttributeChange>,
 }
 
-/// The condition of a row that closes a run or starts a rollback.
-#[derive(Clone, Debug, PartialEq)]
+/// Whether a run is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expects {
+    /// It is not; else [`Refusal::Closed`].
+    Open,
+    /// It is; else [`Refusal::Open`].
+    Closed,
+}
+
+/// What must not stand unread when a row closes a run, starts a rollback or lets a wait time out.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Guard {
-    /// The last inbox row that the writer has read.
-    pub read: u64,
     /// No unread row may be of one of these kinds.
     pub kinds: Vec<InboxKind>,
+    /// No unread event may be of one of these types.
+    pub topics: Vec<String>,
+}
+
+/// A run that its owner has to look at: something was put into its inbox by a guest, or for a closed
+/// run; or a guest has started it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The run.
+    pub run: RunNo,
+    /// How often it was called since it was last heard; a call that has grown meanwhile stays.
+    pub times: u64,
 }
 
 /// A change of the index of attention items.
@@ -135,7 +190,8 @@ pub enum AttentionChange {
     },
 }
 
-/// Puts one row into the inbox of an open run.
+/// Puts one row into the inbox of a run: an open one, or a closed one for the kinds that are for
+/// closed runs ([`InboxKind::is_for_closed`]), which calls it. A guest's row calls the run always.
 ///
 /// The same request id with the same kind and digest is accepted again with its first number; with
 /// another one it is [`Refusal::OtherRequest`].
@@ -147,10 +203,16 @@ pub struct InboxPut {
     pub kind: InboxKind,
     /// The sender's id of the request; unique within the run.
     pub request_id: String,
+    /// The type of an event; empty for a verb.
+    pub topic: String,
     /// The body.
     pub payload: Bytes,
-    /// SHA-256 of the body before any codec.
+    /// SHA-256 of what the request says, before any codec.
     pub digest: [u8; 32],
+    /// What the sender will be told, now and when it asks again.
+    pub changed: bool,
+    /// Refused as [`Refusal::Full`] when the inbox has got so many rows in all.
+    pub rows_max: u64,
 }
 
 /// What a store answers to a change.
@@ -176,8 +238,19 @@ pub enum Answer {
         number: u64,
         /// The instant of its acceptance.
         accepted_at_us: i64,
+        /// As it was put at first.
+        changed: bool,
         /// False if the same request was accepted before.
         first: bool,
+    },
+    /// The calls that were heard are off the list.
+    Heard,
+    /// The run is gone.
+    Deleted,
+    /// Space was freed.
+    Purged {
+        /// Whether there is more to free.
+        more: bool,
     },
     /// A condition did not hold; nothing was changed.
     Refused(Refusal),
@@ -190,6 +263,14 @@ pub enum Refusal {
     UnknownRun,
     /// The run is closed.
     Closed,
+    /// The run is not closed.
+    Open,
+    /// An attention item of the run is open.
+    Attention,
+    /// The run is called, and its owner has not heard it yet.
+    Called,
+    /// The inbox of the run is full.
+    Full,
     /// The journal ends elsewhere; `last` is its last row.
     Seq {
         /// The last seq of the journal.

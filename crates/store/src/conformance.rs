@@ -33,7 +33,11 @@
 
 mod append;
 mod attention;
+mod attributes;
 mod bench;
+mod calls;
+mod closed;
+mod deletion;
 mod inbox;
 mod life;
 mod read;
@@ -45,6 +49,10 @@ use crate::{NowUs, Store};
 
 pub use append::*;
 pub use attention::*;
+pub use attributes::*;
+pub use calls::*;
+pub use closed::*;
+pub use deletion::*;
 pub use inbox::*;
 pub use life::*;
 pub use read::*;
@@ -83,11 +91,18 @@ macro_rules! conformance_tests {
             p4_an_append_under_an_older_fence_is_refused
             p8_a_closing_row_is_refused_while_a_cancel_stands_unread
             a_guard_looks_only_at_its_kinds_and_at_what_is_unread
+            p8_a_wait_does_not_time_out_while_its_event_stands_unread
             a_refused_append_changes_nothing
             a_closed_run_refuses_rows_and_requests
             an_update_changes_the_execution_row
             p4_of_two_rows_for_one_place_one_is_applied
             sixty_four_appenders_at_once_keep_their_orders
+
+            a_row_that_finds_the_run_in_another_state_is_refused
+            a_row_without_an_update_leaves_a_closed_run_closed
+            an_update_of_a_closed_run_stamps_its_end_anew
+            a_closed_run_can_be_opened_again
+            a_closed_run_takes_only_what_is_for_closed_runs
 
             attention_items_open_and_close_with_their_rows
             attention_items_are_listed_oldest_first
@@ -98,6 +113,28 @@ macro_rules! conformance_tests {
             p8_a_repeated_request_gets_its_first_answer_after_the_run_closed
             p8_accepted_at_never_runs_backwards
             a_request_to_an_unknown_run_is_refused
+            p8_a_repeated_request_is_told_what_the_first_was
+            a_full_inbox_takes_nothing_new
+
+            an_open_run_is_not_called_by_its_owner
+            runs_that_nobody_drives_are_called
+            p1_a_run_that_closes_over_what_is_for_closed_runs_is_called
+            a_call_that_has_grown_is_not_taken_off_the_list
+            an_owner_that_is_alone_hears_no_news
+
+            runs_are_found_by_their_attributes
+            a_value_is_found_as_the_kind_that_it_is
+            what_is_not_a_number_is_not_found
+            found_runs_are_read_page_by_page_newest_first
+            a_row_that_is_refused_or_repeated_sets_no_attribute
+
+            a_deleted_run_is_seen_by_nobody
+            a_run_that_is_open_or_called_is_not_deleted
+            b94_a_run_is_never_deleted_while_an_attention_item_is_open
+            the_id_of_a_deleted_run_has_the_run_before_it_or_is_free
+            numbers_of_deleted_runs_are_not_used_again
+            purging_frees_so_many_rows_at_a_time
+            expired_runs_are_listed_in_the_order_of_their_expiry
 
             open_runs_are_read_page_by_page
             runs_are_read_page_by_page_newest_first
@@ -130,6 +167,10 @@ mod tests {
         let sources = [
             include_str!("conformance/append.rs"),
             include_str!("conformance/attention.rs"),
+            include_str!("conformance/attributes.rs"),
+            include_str!("conformance/calls.rs"),
+            include_str!("conformance/closed.rs"),
+            include_str!("conformance/deletion.rs"),
             include_str!("conformance/inbox.rs"),
             include_str!("conformance/life.rs"),
             include_str!("conformance/read.rs"),
@@ -143,6 +184,6 @@ mod tests {
             assert!(named.contains(&name), "{name} is not in conformance_tests!");
             count += 1;
         }
-        assert!(count > 30);
+        assert!(count > 60, "{count}");
     }
 }

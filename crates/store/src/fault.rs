@@ -30,12 +30,13 @@ use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use backstitch_core::attribute::AttributeValue;
 use backstitch_core::inbox::InboxRow;
 use bytes::Bytes;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use crate::{
-    Answer, AttentionRow, Change, ErrorKind, RunInfo, RunNo, Store, StoreError, StoreFuture,
+    Answer, AttentionRow, Call, Change, ErrorKind, RunInfo, RunNo, Store, StoreError, StoreFuture,
 };
 
 /// What is to go wrong, and what has. Clones are the same plan.
@@ -249,6 +250,10 @@ impl Store for FaultStore {
         self.inner.fence()
     }
 
+    fn news(&self) -> watch::Receiver<u64> {
+        self.inner.news()
+    }
+
     fn journal(&self, run: RunNo, after_seq: u64, limit: usize) -> StoreFuture<Vec<Bytes>> {
         self.pass(|inner| inner.journal(run, after_seq, limit))
     }
@@ -271,6 +276,24 @@ impl Store for FaultStore {
 
     fn runs(&self, before: RunNo, limit: usize) -> StoreFuture<Vec<RunInfo>> {
         self.pass(|inner| inner.runs(before, limit))
+    }
+
+    fn find(
+        &self,
+        name: &str,
+        value: &AttributeValue,
+        before: RunNo,
+        limit: usize,
+    ) -> StoreFuture<Vec<RunInfo>> {
+        self.pass(|inner| inner.find(name, value, before, limit))
+    }
+
+    fn calls(&self, limit: usize) -> StoreFuture<Vec<Call>> {
+        self.pass(|inner| inner.calls(limit))
+    }
+
+    fn expired(&self, now_us: i64, limit: usize) -> StoreFuture<Vec<RunNo>> {
+        self.pass(|inner| inner.expired(now_us, limit))
     }
 
     fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>> {

@@ -13,6 +13,7 @@ pub mod conformance;
 pub mod error;
 pub mod fault;
 pub mod memory;
+mod role;
 mod rules;
 pub mod sqlite;
 
@@ -20,12 +21,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use backstitch_core::attribute::AttributeValue;
 use backstitch_core::inbox::InboxRow;
 use bytes::Bytes;
+use tokio::sync::watch;
 
 pub use change::{
-    Answer, Append, AttentionChange, Change, ExecutionUpdate, Guard, InboxPut, NewExecution,
-    Refusal, Start,
+    Answer, Append, AttentionChange, Call, Change, ExecutionUpdate, Expects, Guard, InboxPut,
+    NewExecution, Refusal, Start,
 };
 pub use error::{ErrorKind, StoreError};
 
@@ -98,8 +101,14 @@ pub trait Store: Send + Sync + 'static {
     /// same change can be offered again. A refusal by a condition is an [`Answer`], not an error.
     fn commit(&self, change: Change) -> StoreFuture<Answer>;
 
-    /// The fence under which this owner writes: larger than that of every owner before it.
+    /// The fence under which this owner writes: larger than that of every owner before it. A guest
+    /// has 0, under which no journal is carried on.
     fn fence(&self) -> u64;
+
+    /// Changes when somebody else has changed the store: a guest, for the owner; the owner or
+    /// another guest, for a guest. Told within 20 ms or so. A hint: what has changed is to be
+    /// read, and now and then nothing has.
+    fn news(&self) -> watch::Receiver<u64>;
 
     /// Up to `limit` sealed rows of the journal after `after_seq`, in order.
     fn journal(&self, run: RunNo, after_seq: u64, limit: usize) -> StoreFuture<Vec<Bytes>>;
@@ -118,6 +127,22 @@ pub trait Store: Send + Sync + 'static {
 
     /// All runs, newest first, below `before`.
     fn runs(&self, before: RunNo, limit: usize) -> StoreFuture<Vec<RunInfo>>;
+
+    /// Runs that carry a search attribute with this value, newest first, below `before`.
+    fn find(
+        &self,
+        name: &str,
+        value: &AttributeValue,
+        before: RunNo,
+        limit: usize,
+    ) -> StoreFuture<Vec<RunInfo>>;
+
+    /// Runs that the owner has to look at, by number.
+    fn calls(&self, limit: usize) -> StoreFuture<Vec<Call>>;
+
+    /// Closed runs that may be deleted at `now_us`: expired, without an open attention item, and
+    /// not called. Those that expired first come first.
+    fn expired(&self, now_us: i64, limit: usize) -> StoreFuture<Vec<RunNo>>;
 
     /// Open attention items, oldest first.
     fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>>;

@@ -9,14 +9,15 @@ use backstitch_core::row::{FORMAT, Header};
 use bytes::Bytes;
 use prost::Message;
 
-use crate::{Answer, Append, InboxPut, Refusal, RunInfo, RunNo, Start};
+use crate::role::{GUEST_FENCE, Role};
+use crate::{Answer, Append, Expects, Guard, InboxPut, Refusal, RunInfo, RunNo, Start};
 
 /// Where a journal ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
     /// The seq of its last row.
     pub last: u64,
-    /// Whether a closing row was appended.
+    /// Whether the run is closed.
     pub closed: bool,
 }
 
@@ -26,6 +27,13 @@ pub(crate) struct Accepted {
     pub kind: InboxKind,
     pub digest: [u8; 32],
     pub accepted_at_us: i64,
+    pub changed: bool,
+}
+
+/// An inbox row as far as a guard is interested in it.
+pub(crate) struct Unread {
+    pub kind: InboxKind,
+    pub topic: String,
 }
 
 /// What a judgement has to know; each is looked up only when it is needed.
@@ -39,17 +47,25 @@ pub(crate) trait Facts {
     fn tail(&mut self, run: RunNo) -> Result<Option<Tail>, Self::Error>;
     /// The sealed row at `seq`.
     fn row(&mut self, run: RunNo, seq: u64) -> Result<Option<Bytes>, Self::Error>;
-    /// The kinds of the inbox rows above `read`, in order of acceptance.
-    fn unread(&mut self, run: RunNo, read: u64) -> Result<Vec<InboxKind>, Self::Error>;
+    /// The inbox rows above `read`, in order of acceptance.
+    fn unread(&mut self, run: RunNo, read: u64) -> Result<Vec<Unread>, Self::Error>;
+    /// How many inbox rows a run has got in all.
+    fn inbox_rows(&mut self, run: RunNo) -> Result<u64, Self::Error>;
     /// The inbox row with this request id.
     fn accepted(&mut self, run: RunNo, request: &str) -> Result<Option<Accepted>, Self::Error>;
     /// The newest run of an execution.
     fn newest(&mut self, namespace: &str, id: &str) -> Result<Option<RunInfo>, Self::Error>;
+    /// Whether an attention item of the run is open.
+    fn has_attention(&mut self, run: RunNo) -> Result<bool, Self::Error>;
+    /// Whether the run is called.
+    fn is_called(&mut self, run: RunNo) -> Result<bool, Self::Error>;
 }
 
-/// Judges a start.
+/// Judges a start. A first row under no fence is as good as one under the newest: it carries nothing
+/// on.
 pub(crate) fn judge_start<F: Facts>(
     facts: &mut F,
+    role: Role,
     start: &Start,
 ) -> Result<Option<Answer>, F::Error> {
     let new = &start.execution;
@@ -59,7 +75,7 @@ pub(crate) fn judge_start<F: Facts>(
     {
         return Ok(Some(Answer::Started { run: info.run, at_us: info.created_at_us }));
     }
-    if start.first.header.fence != facts.fence() {
+    if !is_guests(start) && !may_go_on(facts, role, start.first.header.fence) {
         return refuse(Refusal::Fenced { newest: facts.fence() });
     }
     if start.first.header.seq != 1 {
@@ -76,6 +92,7 @@ pub(crate) fn judge_start<F: Facts>(
 /// Judges an append. A repeated one is recognised first, whoever owns the run by now.
 pub(crate) fn judge_append<F: Facts>(
     facts: &mut F,
+    role: Role,
     append: &Append,
 ) -> Result<Option<Answer>, F::Error> {
     let header = &append.draft.header;
@@ -87,19 +104,25 @@ pub(crate) fn judge_append<F: Facts>(
     {
         return Ok(Some(Answer::Appended { at_us }));
     }
-    if header.fence != facts.fence() {
+    if !may_go_on(facts, role, header.fence) {
         return refuse(Refusal::Fenced { newest: facts.fence() });
     }
-    if tail.closed {
-        return refuse(Refusal::Closed);
+    match append.expects {
+        Expects::Open if tail.closed => return refuse(Refusal::Closed),
+        Expects::Closed if !tail.closed => return refuse(Refusal::Open),
+        Expects::Open | Expects::Closed => {}
     }
     if header.seq != tail.last + 1 {
         return refuse(Refusal::Seq { last: tail.last });
     }
-    let Some(guard) = &append.guard else { return Ok(None) };
+    let Guard { kinds, topics } = &append.guard;
+    if kinds.is_empty() && topics.is_empty() {
+        return Ok(None);
+    }
     let mut unread = Vec::new();
-    for kind in facts.unread(append.run, guard.read)? {
-        if guard.kinds.contains(&kind) && !unread.contains(&kind) {
+    for Unread { kind, topic } in facts.unread(append.run, append.read)? {
+        let is_awaited = kind == InboxKind::Event && topics.contains(&topic);
+        if (is_awaited || kinds.contains(&kind)) && !unread.contains(&kind) {
             unread.push(kind);
         }
     }
@@ -118,10 +141,82 @@ pub(crate) fn judge_inbox<F: Facts>(
         if found.kind != put.kind || found.digest != put.digest {
             return refuse(Refusal::OtherRequest);
         }
-        let Accepted { number, accepted_at_us, .. } = found;
-        return Ok(Some(Answer::Accepted { number, accepted_at_us, first: false }));
+        let Accepted { number, accepted_at_us, changed, .. } = found;
+        return Ok(Some(Answer::Accepted { number, accepted_at_us, changed, first: false }));
     }
-    if tail.closed { refuse(Refusal::Closed) } else { Ok(None) }
+    if tail.closed && !put.kind.is_for_closed() {
+        return refuse(Refusal::Closed);
+    }
+    if facts.inbox_rows(put.run)? >= put.rows_max { refuse(Refusal::Full) } else { Ok(None) }
+}
+
+/// Judges what only the owner may do: taking calls off the list, freeing space.
+pub(crate) fn judge_of_the_owner<F: Facts>(
+    facts: &mut F,
+    role: Role,
+) -> Result<Option<Answer>, F::Error> {
+    if may_go_on(facts, role, role.fence()) {
+        Ok(None)
+    } else {
+        refuse(Refusal::Fenced { newest: facts.fence() })
+    }
+}
+
+/// Judges a deletion.
+pub(crate) fn judge_delete<F: Facts>(
+    facts: &mut F,
+    run: RunNo,
+) -> Result<Option<Answer>, F::Error> {
+    match facts.tail(run)? {
+        None => return refuse(Refusal::UnknownRun),
+        Some(tail) if !tail.closed => return refuse(Refusal::Open),
+        Some(_) => {}
+    }
+    if facts.has_attention(run)? {
+        return refuse(Refusal::Attention);
+    }
+    if facts.is_called(run)? { refuse(Refusal::Called) } else { Ok(None) }
+}
+
+/// Whether a start calls its run: nobody drives what a guest has begun.
+pub(crate) fn is_guests(start: &Start) -> bool {
+    start.first.header.fence == GUEST_FENCE
+}
+
+/// Whether an inbox row calls its run: its owner would not look there by itself.
+pub(crate) fn put_calls(role: Role, tail: Tail) -> bool {
+    match role {
+        Role::Owner { .. } => tail.closed,
+        Role::Guest => true,
+    }
+}
+
+/// Whether an append calls its run: it closes the run over something that is for closed runs.
+pub(crate) fn append_calls<F: Facts>(facts: &mut F, append: &Append) -> Result<bool, F::Error> {
+    let closes = append.expects == Expects::Open
+        && append.update.as_ref().is_some_and(|update| update.status.is_closed());
+    if !closes {
+        return Ok(false);
+    }
+    let unread = facts.unread(append.run, append.read)?;
+    Ok(unread.iter().any(|row| row.kind.is_for_closed()))
+}
+
+/// Whether a run is closed after an append that was judged to be good.
+pub(crate) fn closed_after(append: &Append) -> bool {
+    match (&append.update, append.expects) {
+        (Some(update), Expects::Open | Expects::Closed) => update.status.is_closed(),
+        (None, Expects::Open) => false,
+        (None, Expects::Closed) => true,
+    }
+}
+
+/// Whether this one may carry on under `fence`.
+fn may_go_on<F: Facts>(facts: &F, role: Role, fence: u64) -> bool {
+    match role {
+        Role::Owner { .. } => fence == facts.fence(),
+        Role::Guest => false,
+    }
 }
 
 fn refuse<E>(refusal: Refusal) -> Result<Option<Answer>, E> {
@@ -133,13 +228,16 @@ fn is_same_run(info: &RunInfo, run_id: RunId) -> bool {
 }
 
 /// When the row that this append offers was committed, if it was.
-pub(crate) fn repeated<F: Facts>(facts: &mut F, append: &Append) -> Result<Option<i64>, F::Error> {
+fn repeated<F: Facts>(facts: &mut F, append: &Append) -> Result<Option<i64>, F::Error> {
     let header = &append.draft.header;
     let stored = facts.row(append.run, header.seq)?;
-    Ok(stored
-        .and_then(|row| header_of(&row))
-        .filter(|stored| stored.append_id == header.append_id)
-        .map(|stored| stored.at_us))
+    Ok(stored.and_then(|row| sealed_at_us(&row, header)))
+}
+
+/// When `row` was committed, if it is the one that was offered with `header`.
+pub(crate) fn sealed_at_us(row: &[u8], header: &Header) -> Option<i64> {
+    let stored = header_of(row)?;
+    (stored.append_id == header.append_id).then_some(stored.at_us)
 }
 
 /// The header of a sealed row. The events behind it may be of any version, and a damaged row is

@@ -1,19 +1,28 @@
-//! The embedded store: one SQLite file, owned by one process.
+//! The embedded store: one SQLite file, owned by one process, and guests beside it.
 //!
 //! A change goes from [`SqliteStore`] through a channel to the one thread that writes
 //! (`writer`), which applies what waits in one transaction (`commit`, `apply`). Reads go to two
 //! threads with connections of their own (`readers`, `query`). `open` and `lock` guard the door.
+//!
+//! **Invariant:** what a writer remembers of the file holds only as long as nobody else has written:
+//! each transaction looks for that first (`news`).
 
 mod writer;
 
 mod commit;
+mod news;
+mod traces;
 
 mod apply;
 mod tails;
 
+mod attributes;
+mod calls;
+mod deletion;
 mod query;
 mod readers;
 
+mod busy;
 mod lock;
 mod migrate;
 mod open;
@@ -29,16 +38,18 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use backstitch_core::attribute::AttributeValue;
 use backstitch_core::inbox::InboxRow;
 use bytes::Bytes;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::{
-    AfterSync, Answer, AttentionRow, Change, ErrorKind, NowUs, RunInfo, RunNo, Store, StoreError,
-    StoreFuture,
+    AfterSync, Answer, AttentionRow, Call, Change, ErrorKind, NowUs, RunInfo, RunNo, Store,
+    StoreError, StoreFuture,
 };
 use commit::Committer;
 use lock::Lock;
+use open::Opened;
 use readers::{ReaderThreads, Readers};
 #[doc(hidden)]
 pub use testing::{Disk, DiskPoint, Testing};
@@ -47,7 +58,7 @@ use writer::{Job, Offer, Writer};
 /// A store in a SQLite file.
 ///
 /// One process owns the file at a time, from [`SqliteStore::open`] to [`Store::close`] or its
-/// death. Beside the file stand `<path>-wal` and `<path>-shm`, which belong to it while it is open
+/// death. Others may write to it as guests ([`SqliteStore::connect`]). Beside the file stand `<path>-wal` and `<path>-shm`, which belong to it while it is open
 /// and must be copied with it, and `<path>.lock`, which names the owner.
 ///
 /// Dropping the store without closing it does not wait: its threads finish what was offered and
@@ -79,6 +90,7 @@ pub struct SqliteStore {
     readers: Readers,
     path: Arc<Path>,
     fence: u64,
+    news: watch::Sender<u64>,
 }
 
 /// How a store is opened.
@@ -116,11 +128,42 @@ impl SqliteStore {
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<SqliteStore, StoreError> {
         let path: Arc<Path> = open::resolve(path.as_ref())?.into();
         let lock = Lock::take(&path)?;
-        let owned = open::own(&path)?;
-        let fence = owned.fence;
+        let opened = open::own(&path)?;
+        SqliteStore::begin(path, options, opened, Some(lock))
+    }
+
+    /// Opens the store at `path` as a guest, beside a process that owns it now or will own it later.
+    ///
+    /// A guest offers [`Change::Start`] under fence 0, [`Change::Inbox`] and [`Change::Delete`], and
+    /// reads everything; what only the owner may do is refused as [`crate::Refusal::Fenced`]. It makes
+    /// no file, migrates nothing, and holds up the owner for no longer than one transaction takes.
+    /// While the owner has no pause, it waits for its turn for up to 10 s.
+    ///
+    /// # Errors
+    /// - [`ErrorKind::NotAStore`]: the path names no file, or the file is not ours.
+    /// - [`ErrorKind::TooNew`]: a newer version has migrated it.
+    /// - [`ErrorKind::Corrupt`]: what has to be read first is damaged.
+    /// - [`ErrorKind::Unavailable`]: the file is missing or empty, its owner has not migrated it to
+    ///   the schema of this version yet, or it cannot be written.
+    pub fn connect(
+        path: impl AsRef<Path>,
+        options: SqliteOptions,
+    ) -> Result<SqliteStore, StoreError> {
+        let path: Arc<Path> = open::find(path.as_ref())?.into();
+        let opened = open::join(&path)?;
+        SqliteStore::begin(path, options, opened, None)
+    }
+
+    fn begin(
+        path: Arc<Path>,
+        options: SqliteOptions,
+        opened: Opened,
+        lock: Option<Lock>,
+    ) -> Result<SqliteStore, StoreError> {
+        let (fence, news) = (opened.role.fence(), watch::Sender::new(0));
         let threads = ReaderThreads::start(&path)?;
         let readers = threads.readers();
-        let committer = Committer::new(path.clone(), options, owned);
+        let committer = Committer::new(path.clone(), options, opened, news.clone());
         let writer = Writer::new(committer, threads, path.clone(), lock);
         let (jobs, offered) = channel();
         let thread = thread::Builder::new().name("backstitch-write".into());
@@ -133,7 +176,7 @@ impl SqliteStore {
             }
         };
         thread.spawn(run).map_err(no_thread)?;
-        Ok(SqliteStore { jobs, readers, path, fence })
+        Ok(SqliteStore { jobs, readers, path, fence, news })
     }
 }
 
@@ -149,6 +192,10 @@ impl Store for SqliteStore {
 
     fn fence(&self) -> u64 {
         self.fence
+    }
+
+    fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
     }
 
     fn journal(&self, run: RunNo, after_seq: u64, limit: usize) -> StoreFuture<Vec<Bytes>> {
@@ -174,6 +221,26 @@ impl Store for SqliteStore {
 
     fn runs(&self, before: RunNo, limit: usize) -> StoreFuture<Vec<RunInfo>> {
         self.readers.read(move |connection| query::runs(connection, before, limit))
+    }
+
+    fn find(
+        &self,
+        name: &str,
+        value: &AttributeValue,
+        before: RunNo,
+        limit: usize,
+    ) -> StoreFuture<Vec<RunInfo>> {
+        let (name, value) = (name.to_owned(), value.clone());
+        self.readers
+            .read(move |connection| attributes::find(connection, &name, &value, before, limit))
+    }
+
+    fn calls(&self, limit: usize) -> StoreFuture<Vec<Call>> {
+        self.readers.read(move |connection| calls::list(connection, limit))
+    }
+
+    fn expired(&self, now_us: i64, limit: usize) -> StoreFuture<Vec<RunNo>> {
+        self.readers.read(move |connection| deletion::expired(connection, now_us, limit))
     }
 
     fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>> {

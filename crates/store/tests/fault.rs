@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use backstitch_core::attribute::AttributeValue;
 use backstitch_store::fault::{FaultPlan, FaultStore};
 use backstitch_store::memory::MemoryStore;
 use backstitch_store::sqlite::{SqliteOptions, SqliteStore};
-use backstitch_store::{Answer, ErrorKind, RunNo, Store};
+use backstitch_store::{Answer, Change, ErrorKind, RunNo, Store};
 use fixture::{Folder, append, assert_appended, assert_error, new_append, rows, start};
 
 fn faulty() -> (MemoryStore, FaultPlan, FaultStore) {
@@ -50,6 +51,11 @@ async fn dying_before_a_point_applies_nothing_from_there_on() {
     assert_pending(read_before);
     assert_pending(append(&store, run, 2));
     assert_pending(store.run(run));
+    assert_pending(store.calls(10));
+    assert_pending(store.expired(0, 10));
+    assert_pending(store.find("Customer", &AttributeValue::Flag(true), run, 10));
+    assert_pending(store.commit(Change::Delete(run)));
+    assert!(!store.news().has_changed().unwrap(), "what is dead has no news, and they do not end");
     assert_pending(store.close());
     assert_eq!(plan.count(), 2, "nothing that comes later is a point");
     assert_eq!(rows(&disk.reopen(), run).await, 1);

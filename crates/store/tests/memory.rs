@@ -8,7 +8,8 @@ use backstitch_core::status::Status;
 use backstitch_store::conformance::Subject;
 use backstitch_store::memory::MemoryStore;
 use backstitch_store::{
-    Answer, Append, CommittedRow, NewExecution, NowUs, Refusal, RunNo, Start, Store,
+    Answer, Append, Call, Change, CommittedRow, Expects, Guard, NewExecution, NowUs, Refusal,
+    RunNo, Start, Store,
 };
 
 #[derive(Default)]
@@ -43,11 +44,26 @@ fn new_start(fence: u64) -> Start {
         input_digest: [0; 32],
         after: None,
     };
-    Start { execution, first: draft(1, fence), expected: None, status: Status::Pending }
+    Start {
+        execution,
+        first: draft(1, fence),
+        expected: None,
+        status: Status::Pending,
+        attributes: Vec::new(),
+    }
 }
 
 fn new_append(run: RunNo, seq: u64, fence: u64) -> Append {
-    Append { run, draft: draft(seq, fence), guard: None, update: None, attention: Vec::new() }
+    Append {
+        run,
+        draft: draft(seq, fence),
+        expects: Expects::Open,
+        read: 0,
+        guard: Guard::default(),
+        update: None,
+        attention: Vec::new(),
+        attributes: Vec::new(),
+    }
 }
 
 async fn started(store: &MemoryStore) -> RunNo {
@@ -69,6 +85,31 @@ async fn p4_reopening_fences_off_every_older_handle() {
     let third = first.reopen();
     assert_eq!(third.fence(), 3, "a handle of any age leads to the newest owner");
     assert_eq!(third.journal(run, 0, 10).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn p4_an_older_owner_neither_hears_calls_nor_frees_space() {
+    let first = MemoryStore::new(Arc::new(|| 0));
+    let run = match first.commit(new_start(0).into()).await.unwrap() {
+        Answer::Started { run, .. } => run,
+        other => panic!("not started: {other:?}"),
+    };
+    let second = first.reopen();
+    let fenced = Answer::Refused(Refusal::Fenced { newest: 2 });
+    let heard = || Change::Heard(vec![Call { run, times: 1 }]);
+    assert_eq!(first.commit(heard()).await.unwrap(), fenced);
+    assert_eq!(first.commit(Change::Purge { rows: 1 }).await.unwrap(), fenced);
+    assert_eq!(second.calls(10).await.unwrap(), [Call { run, times: 1 }]);
+    assert_eq!(second.commit(heard()).await.unwrap(), Answer::Heard);
+    assert_eq!(second.calls(10).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn news_of_a_store_without_guests_never_come_and_never_end() {
+    let store = MemoryStore::new(Arc::new(|| 0));
+    let news = store.news();
+    started(&store).await;
+    assert!(!news.has_changed().expect("somebody could still tell"));
 }
 
 #[tokio::test]

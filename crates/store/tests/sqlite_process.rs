@@ -8,45 +8,21 @@
 mod fixture;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Lines, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use backstitch_core::row::Row;
 use backstitch_store::sqlite::{SqliteOptions, SqliteStore};
 use backstitch_store::{AfterSync, Answer, ErrorKind, RunNo, Store};
+use fixture::process::{path_of_the_child, say, start_child, wait_for_the_parent};
 use fixture::{Folder, new_append, new_start, open_error};
-
-/// Where the child finds the store; only a child has it.
-const PATH: &str = "BACKSTITCH_TEST_STORE";
-
-fn path_of_the_child() -> Option<PathBuf> {
-    std::env::var_os(PATH).map(PathBuf::from)
-}
-
-/// Starts the test `name` of this file again, as the child that finds its store at `path`.
-fn start_child(name: &str, path: &Path) -> (Child, Lines<BufReader<ChildStdout>>) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([name, "--exact", "--nocapture"])
-        .env(PATH, path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let said = BufReader::new(child.stdout.take().unwrap()).lines();
-    (child, said)
-}
 
 #[test]
 fn p4_a_second_process_is_told_who_owns_the_store_until_the_owner_dies() {
     if let Some(path) = path_of_the_child() {
         let _store = fixture::open(&path);
-        println!("\nopened");
-        // Until the parent kills us, or dies and closes the pipe.
-        let _ = std::io::stdin().read_line(&mut String::new());
-        return;
+        say("opened");
+        return wait_for_the_parent();
     }
     let folder = Folder::new();
     let name = "p4_a_second_process_is_told_who_owns_the_store_until_the_owner_dies";
@@ -90,13 +66,6 @@ async fn work(store: &dyn Store, number: u32) {
         assert!(matches!(answer, Answer::Appended { .. }), "{answer:?}");
         say(&format!("appended {} {seq}", run.0));
     }
-}
-
-/// One write per line, so that a death leaves no half of two lines in one.
-fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    out.write_all(format!("\n{line}\n").as_bytes()).unwrap();
-    out.flush().unwrap();
 }
 
 /// What the child has said it was told.

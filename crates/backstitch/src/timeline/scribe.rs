@@ -22,6 +22,8 @@ pub(super) struct Scribe {
     pub now_us: i64,
     start_us: i64,
     names: HashMap<Ordinal, String>,
+    /// The types of the events that were received, by their inbox rows.
+    pub received: HashMap<u64, String>,
 }
 
 impl Scribe {
@@ -33,6 +35,7 @@ impl Scribe {
             now_us: start_us,
             start_us,
             names: HashMap::new(),
+            received: HashMap::new(),
         }
     }
 
@@ -76,6 +79,12 @@ impl Scribe {
             Event::TimerFired(e) => self.timer_fired(e.ord),
             Event::TimerCancelled(e) => self.timer_cancelled(e.ord),
 
+            Event::WaitStarted(e) => self.wait_started(e),
+            Event::EventReceived(e) => self.event_received(e),
+            Event::WaitSatisfied(e) => self.wait_satisfied(e),
+            Event::WaitTimedOut(e) => self.wait_timed_out(e.ord),
+            Event::WaitCancelled(e) => self.wait_cancelled(e.ord),
+
             Event::Shown(e) => self.shown(e.ord),
             Event::CancelRequested(e) => self.cancel_requested(e),
             Event::PauseRequested(e) => self.pause_requested(e),
@@ -83,6 +92,9 @@ impl Scribe {
             Event::Blocked(e) => self.blocked(e),
             Event::Unblocked(e) => self.unblocked(e),
             Event::VerbRefused(e) => self.verb_refused(e),
+            Event::MarkerRecorded(e) => self.marker_recorded(e),
+            Event::ValuePublished(e) => self.value_published(e),
+            Event::AttributesSet(e) => self.attributes_set(e),
 
             Event::RollbackStarted(e) => self.rollback_started(e),
             Event::UndoStarted(e) => self.undo_started(e),

@@ -251,6 +251,8 @@ fn every_kind() -> Vec<Event> {
     empty! {
         ExecutionStarted StepScheduled StepStarted StepSucceeded StepAttemptFailed StepFailed
         StepCancelRequested StepAbandoned StepRetryRequested TimerStarted TimerFired TimerCancelled
+        WaitStarted EventReceived WaitSatisfied WaitTimedOut WaitCancelled MarkerRecorded
+        ValuePublished AttributesSet
         Shown CancelRequested PauseRequested Resumed Blocked Unblocked VerbRefused RollbackStarted
         UndoStarted UndoAttemptFailed UndoSucceeded UndoFailed UndoNotNeeded UndoRetryRequested
         UndoWaived RollbackFinished ExecutionSucceeded ExecutionFailed ExecutionCancelled

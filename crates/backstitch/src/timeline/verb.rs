@@ -32,7 +32,7 @@ impl Scribe {
     }
 
     pub fn verb_refused(&mut self, event: &VerbRefused) {
-        let what = format!("asked for {}, which came too late", event.verb);
+        let what = format!("asked for {}, which changed nothing", event.verb);
         self.person(&event.by, &what, &event.why);
     }
 

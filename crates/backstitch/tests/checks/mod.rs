@@ -22,6 +22,11 @@ struct Reader {
     /// Attempts of the present budget that count, and the most that are allowed.
     attempts: BTreeMap<Ordinal, (u32, u32)>,
     undo_attempts: BTreeMap<Ordinal, (u32, u32)>,
+    /// Events that were received and that no wait has: their number and type.
+    kept: BTreeMap<u64, String>,
+    /// Waits that are open, with their types; those that took an event, with it.
+    waits: BTreeMap<Ordinal, Vec<String>>,
+    took: BTreeMap<Ordinal, (u64, String)>,
 }
 
 /// Checks P2, P3, P5, P6, P7 and the limits of attempts; gives the fold.
@@ -31,7 +36,7 @@ pub fn check(rows: &[Row]) -> Run {
         assert_eq!(row.header.seq, i as u64 + 1, "rows are numbered without a gap");
         assert!(!row.events.is_empty(), "no row is empty");
         for event in &row.events {
-            assert!(!reader.closed, "{} stands after the end", event.name());
+            assert!(!reader.closed || may_follow_the_end(event), "{} after the end", event.name());
             reader.read(event);
         }
         assert_eq!(reader.finished, reader.decided && reader.closed && !reader.killed);
@@ -79,9 +84,38 @@ impl Reader {
             Event::Shown(_) | Event::TimerFired(_) | Event::TimerStarted(_) => {
                 assert!(!self.decided, "something is shown after the decision (P5)");
             }
+            Event::WaitStarted(e) => {
+                assert!(!self.decided, "a wait begins after the decision (P5)");
+                self.waits.insert(e.ord, e.types.clone());
+            }
+            Event::EventReceived(e) => {
+                assert!(!self.decided, "an event is received after the decision");
+                assert!(self.kept.insert(e.inbox, e.event_type.clone()).is_none());
+            }
+            Event::WaitSatisfied(e) => {
+                assert!(!self.decided, "something is shown after the decision (P5)");
+                let event_type = self.kept.remove(&e.inbox).expect("an event is taken once (P8)");
+                let types = self.waits.remove(&e.ord).expect("an open wait takes it");
+                assert!(types.contains(&event_type));
+                let older = self.kept.iter().find(|(n, t)| **n < e.inbox && **t == event_type);
+                assert_eq!(older, None, "events are taken in order of acceptance (P8)");
+                self.took.insert(e.ord, (e.inbox, event_type));
+            }
+            Event::WaitTimedOut(e) => {
+                assert!(!self.decided, "something is shown after the decision (P5)");
+                assert!(self.waits.remove(&e.ord).is_some());
+            }
+            Event::WaitCancelled(e) => match self.took.remove(&e.ord) {
+                Some((inbox, event_type)) => {
+                    self.kept.insert(inbox, event_type);
+                }
+                None => assert!(self.waits.remove(&e.ord).is_some()),
+            },
             Event::RollbackStarted(e) => {
-                assert!(!self.decided, "there is one decision");
+                assert!(!self.decided || self.closed, "there is one decision");
                 self.decided = true;
+                // After success, on request, the run is open again.
+                (self.closed, self.finished) = (false, false);
                 self.plan.clone_from(&e.plan);
                 assert!(e.plan.is_sorted_by(|a, b| a > b), "newest start first (R3)");
             }
@@ -131,6 +165,9 @@ impl Reader {
             | Event::Blocked(_)
             | Event::Unblocked(_)
             | Event::VerbRefused(_)
+            | Event::MarkerRecorded(_)
+            | Event::ValuePublished(_)
+            | Event::AttributesSet(_)
             | Event::UndoFailed(_) => {}
         }
         if let Event::StepSucceeded(e) = event {
@@ -141,6 +178,19 @@ impl Reader {
     fn ended(&mut self, ord: Ordinal) {
         assert!(self.in_flight.remove(&ord), "{ord} ended without being in flight");
     }
+}
+
+/// What may still be written into the journal of a closed run: a rollback on request, waivers of what
+/// a kill left, attributes, and what came too late.
+fn may_follow_the_end(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::CancelRequested(_)
+            | Event::RollbackStarted(_)
+            | Event::UndoWaived(_)
+            | Event::AttributesSet(_)
+            | Event::VerbRefused(_)
+    )
 }
 
 /// Adds a failed attempt to the budget, unless the process was stopped in good order.

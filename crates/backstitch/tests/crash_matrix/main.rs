@@ -114,6 +114,15 @@ const UNDISTURBED: &[(&str, &str)] = &[
     ("undo retried", "failed, complete, [], no"),
     ("undo waived", "failed, incomplete, [b], no"),
     ("changed code", "failed, complete, [], no"),
+    ("events in order", "succeeded, none, [a b c], 1 2 3"),
+    ("a wait that times out", "succeeded, none, [a], None Some(7)"),
+    ("the wait that lost", "succeeded, none, [a], b then a"),
+    (
+        "deadline",
+        "failed, complete, [], DeadlinePassed: the deadline of the execution passed before it was over",
+    ),
+    ("published and patched", "succeeded, none, [a b c], done"),
+    ("rolled back after success", "cancelled, complete, [], RolledBack"),
 ];
 
 #[test]

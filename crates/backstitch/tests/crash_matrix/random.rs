@@ -33,7 +33,12 @@ impl Dice {
 /// The program of a seed, and what people do to it.
 pub fn scenario(seed: u64) -> Scenario {
     let code = move |_| program(seed);
-    Scenario::new(format!("seed {seed}"), code, move |seen: &Seen<'_>| deeds(seed, seen))
+    let scenario =
+        Scenario::new(format!("seed {seed}"), code, move |seen: &Seen<'_>| deeds(seed, seen));
+    match Dice::new(seed ^ 0xDEAD).roll(6) {
+        0 => scenario.deadline("20s"),
+        _ => scenario,
+    }
 }
 
 /// What goes wrong in the first processes.
@@ -94,7 +99,27 @@ fn any(ctx: &Ctx, segment: u64, n: u64, dice: &mut Dice) -> Step<String> {
 
 async fn play(ctx: &Ctx, segment: u64, dice: &mut Dice) -> Result<()> {
     let one = |n, dice: &mut Dice| any(ctx, segment, n, dice);
-    match dice.roll(9) {
+    match dice.roll(12) {
+        9 => {
+            let event_type = ["a", "b"][dice.roll(2) as usize];
+            let event = ctx.wait_event::<u64>("wait", event_type, "1m").optional().await?;
+            ctx.publish("took", &event)
+        }
+        10 => {
+            // The event may come, and be given back.
+            let mut held = ctx.wait_any_event("held", ["a", "b"], "1h");
+            select! {
+                event = &mut held => drop(event?),
+                done = one(0, dice) => drop(done?),
+            }
+            one(1, dice).await.map(drop)
+        }
+        11 => {
+            let (done, event) =
+                join!(one(0, dice), ctx.wait_event::<u64>("beside", "b", "5s").optional());
+            event?;
+            done.map(drop)
+        }
         0 => ctx.sleep("1m").await,
         1 => {
             let (a, b, c) = join!(one(0, dice), one(1, dice), one(2, dice));
@@ -156,7 +181,14 @@ fn deeds(seed: u64, seen: &Seen<'_>) -> Vec<Deed> {
             deeds.push(deed);
         }
     }
+    for number in 0..dice.roll(6) {
+        let (event_type, at) = (["a", "b"][dice.roll(2) as usize], 1 + dice.roll(12));
+        if seen.run.seq >= at {
+            deeds.push(Deed::Send(event_type, number));
+        }
+    }
     match seen.status {
+        Status::Succeeded if dice.roll(4) == 0 => deeds.push(Deed::Rollback),
         Status::Paused => deeds.push(Deed::Resume),
         Status::Stuck => {
             for ord in seen.run.rollback.iter().flat_map(|rollback| &rollback.failed) {

@@ -1,8 +1,8 @@
 //! The workflows of the matrix, and what people do to them.
 
 use backstitch::{
-    Ctx, Failure, FailureExt, FnWorkflow, OnAbandon, Result, Status, UndoOn, join, msg, race,
-    select, workflow_fn,
+    Ctx, Failure, FailureExt, FnWorkflow, NoTimeout, OnAbandon, Result, Status, UndoOn, join, msg,
+    race, select, workflow_fn,
 };
 
 use crate::outside::Outside;
@@ -32,7 +32,77 @@ pub fn all() -> Vec<Scenario> {
     all.extend(back());
     all.extend(asked_for());
     all.extend(mended());
+    all.extend(from_outside());
     all
+}
+
+/// Events and waits, deadlines, and a rollback after success.
+fn from_outside() -> Vec<Scenario> {
+    let in_order = code!(|ctx| {
+        let mut taken = Vec::new();
+        for name in ["a", "b", "c"] {
+            taken.push(ctx.wait_event::<u64>("next", "a", NoTimeout).await?.to_string());
+            effect(&ctx, name, 0).await?;
+        }
+        Ok(taken.join(" "))
+    });
+    let timed_out = code!(|ctx| {
+        let first = ctx.wait_event::<u64>("first", "a", "1m").optional().await?;
+        effect(&ctx, "a", 0).await?;
+        let second = ctx.wait_event::<u64>("second", "a", "1h").optional().await?;
+        Ok(format!("{first:?} {second:?}"))
+    });
+    let loser = code!(|ctx| {
+        let first = select! {
+            a = ctx.wait_event::<u64>("a", "a", NoTimeout) => a?,
+            b = ctx.wait_event::<u64>("b", "b", NoTimeout) => b?,
+        };
+        effect(&ctx, "a", 0).await?;
+        let rest = ctx.wait_any_event("rest", ["a", "b"], NoTimeout).await?;
+        Ok(format!("{} then {}", if first == 1 { "a" } else { "b" }, rest.event_type()))
+    });
+    let asleep = code!(|ctx| {
+        effect(&ctx, "a", 0).await?;
+        ctx.sleep("10h").await?;
+        effect(&ctx, "b", 0).await
+    });
+    let published = code!(|ctx| {
+        for name in ["a", "b", "c"] {
+            ctx.publish("part", name)?;
+            ctx.set_attribute("Part", name)?;
+            if ctx.patched("better") {
+                effect(&ctx, name, 0).await?;
+            }
+        }
+        done()
+    });
+    let two = code!(|ctx| {
+        effect(&ctx, "a", 0).await?;
+        effect(&ctx, "b", 0).await
+    });
+    let send_three = |seen: &Seen<'_>| match seen.run.inbox_read + 1 {
+        next @ 1..=3 => vec![Deed::Send("a", next)],
+        _ => vec![],
+    };
+    vec![
+        Scenario::new("events in order", in_order, send_three),
+        Scenario::new("a wait that times out", timed_out, |seen: &Seen<'_>| {
+            match seen.run.waits.contains(&3) {
+                true => vec![Deed::Send("a", 7)],
+                false => vec![],
+            }
+        }),
+        Scenario::new("the wait that lost", loser, |seen: &Seen<'_>| match seen.run.inbox_read {
+            0 => vec![Deed::Send("b", 2)],
+            _ => vec![Deed::Send("a", 1)],
+        }),
+        Scenario::new("deadline", asleep, nobody).deadline("1h"),
+        Scenario::new("published and patched", published, nobody),
+        Scenario::new("rolled back after success", two, |seen: &Seen<'_>| match seen.status {
+            Status::Succeeded => vec![Deed::Rollback],
+            _ => vec![],
+        }),
+    ]
 }
 
 fn forward() -> Vec<Scenario> {

@@ -25,6 +25,8 @@ pub struct Scenario {
     pub code: Box<Code>,
     /// What somebody does, given what can be seen. Each deed is done once.
     pub deeds: Box<Deeds>,
+    /// Rolled back if it is not over so long after its start.
+    pub deadline: Option<&'static str>,
 }
 
 type Code = dyn Fn(u32) -> FnWorkflow<(), String>;
@@ -36,7 +38,12 @@ impl Scenario {
         code: impl Fn(u32) -> FnWorkflow<(), String> + 'static,
         deeds: impl Fn(&Seen<'_>) -> Vec<Deed> + 'static,
     ) -> Scenario {
-        Scenario { name: name.into(), code: Box::new(code), deeds: Box::new(deeds) }
+        let (name, code, deeds) = (name.into(), Box::new(code), Box::new(deeds));
+        Scenario { name, code, deeds, deadline: None }
+    }
+
+    pub fn deadline(self, deadline: &'static str) -> Scenario {
+        Scenario { deadline: Some(deadline), ..self }
     }
 }
 
@@ -57,6 +64,10 @@ pub enum Deed {
     Resume,
     RetryUndo(String),
     WaiveUndo(String),
+    /// Also after success.
+    Rollback,
+    /// An event of this type, with a number of its own.
+    Send(&'static str, u64),
     /// Lets a body or an undo that waits for it go on.
     Raise(&'static str),
     /// Ends the process, so that the next one runs other code.
@@ -184,7 +195,12 @@ impl World {
             .register(code.clone());
         let app = builder.run().await.unwrap();
         let handle = loop {
-            match app.start(code.clone(), "t", ()).await {
+            let start = app.start(code.clone(), "t", ());
+            let start = match scenario.deadline {
+                Some(deadline) => start.deadline(deadline),
+                None => start,
+            };
+            match start.await {
                 Ok(handle) => break handle,
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
             }
@@ -194,16 +210,19 @@ impl World {
         let began = Instant::now();
         loop {
             let status = handle.status().await.unwrap();
-            if status.status.is_closed() {
-                return Ended::Closed;
-            }
             let seen = Seen {
                 process: self.process,
                 status: status.status,
                 run: &status.run,
                 outside: &self.outside,
             };
-            for deed in (scenario.deeds)(&seen) {
+            let deeds = (scenario.deeds)(&seen);
+            // What has succeeded is over, unless somebody wants it undone.
+            let undone = status.status == Status::Succeeded && deeds.contains(&Deed::Rollback);
+            if status.status.is_closed() && !undone {
+                return Ended::Closed;
+            }
+            for deed in deeds {
                 if deed == Deed::Redeploy {
                     return Ended::Died;
                 }
@@ -243,6 +262,7 @@ impl World {
         }
         let due = status.waits_for.iter().filter_map(|waits| match waits {
             WaitsFor::Instant { at_us, .. } => Some(*at_us),
+            WaitsFor::Event { until_us, .. } => *until_us,
             WaitsFor::Worker { .. }
             | WaitsFor::EarlierRun { .. }
             | WaitsFor::Step { .. }
@@ -260,6 +280,10 @@ impl World {
 
     /// Whether it is done; what the store could not take is asked for again.
     async fn do_it(&self, handle: &Handle<String>, deed: &Deed) -> bool {
+        if let Deed::Send(event_type, number) = deed {
+            let event = handle.send_event(*event_type, number).id(format!("{deed:?}"));
+            return is_done(event.by("ops").await.map(drop));
+        }
         let request: VerbRequest = match deed {
             Deed::Cancel => handle.cancel(),
             Deed::Terminate => handle.terminate(),
@@ -268,20 +292,15 @@ impl World {
             Deed::Resume => handle.resume(),
             Deed::RetryUndo(step) => handle.retry_undo(step.as_str()),
             Deed::WaiveUndo(step) => handle.waive_undo(step.as_str()),
+            Deed::Rollback => handle.rollback(),
             Deed::Raise(flag) => {
                 self.outside.raise(flag);
                 return true;
             }
+            Deed::Send(..) => unreachable!("sent above"),
             Deed::Redeploy | Deed::Shutdown => unreachable!("it ends the process"),
         };
-        match request.by("ops").request_id(format!("{deed:?}")).await {
-            Ok(_) => true,
-            Err(error) => {
-                let known = [ErrorKind::Unavailable, ErrorKind::Refused];
-                assert!(known.contains(&error.kind()), "{error}");
-                error.kind() == ErrorKind::Refused
-            }
-        }
+        is_done(request.by("ops").request_id(format!("{deed:?}")).await.map(drop))
     }
 
     /// How it came out, after all checks. Looks twice: a closed run appends nothing any more.
@@ -316,4 +335,15 @@ impl World {
             (Final { status, outcome, standing: self.outside.settle(), result }, rows)
         })
     }
+}
+
+fn is_done(answer: Result<(), backstitch::Error>) -> bool {
+    answer.map_or_else(
+        |error| {
+            let known = [ErrorKind::Unavailable, ErrorKind::Refused];
+            assert!(known.contains(&error.kind()), "{error}");
+            error.kind() == ErrorKind::Refused
+        },
+        |()| true,
+    )
 }

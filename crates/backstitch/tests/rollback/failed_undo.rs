@@ -188,7 +188,6 @@ async fn b57_refused_are_retries_of_what_has_not_failed_and_waivers_of_what_is_s
     refused(handle.waive_undo("d").await.unwrap_err());
     refused(handle.retry_step("d").await.unwrap_err());
     refused(handle.pause().await.unwrap_err());
-    refused(handle.resume().await.unwrap_err());
     assert_eq!(handle.retry_undo("x").await.unwrap_err().kind(), ErrorKind::NotFound);
     let rows = handle.journal().await.unwrap().len();
     handle.waive_undo("c").await.unwrap();

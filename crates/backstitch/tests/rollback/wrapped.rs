@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use backstitch::Payload;
 use backstitch::core::event::Event;
 use backstitch::core::inbox::{InboxKind, InboxRow, Verb};
 use backstitch::store::memory::MemoryStore;
 use backstitch::store::{
-    Answer, Append, AttentionRow, Change, InboxPut, RunInfo, RunNo, Store, StoreFuture,
+    Answer, Append, AttentionRow, Call, Change, InboxPut, RunInfo, RunNo, Store, StoreFuture,
 };
+use backstitch::{AttributeValue, Payload};
 use bytes::Bytes;
+use tokio::sync::watch;
 
 type Commit = dyn Fn(&MemoryStore, Change) -> StoreFuture<Answer> + Send + Sync;
 type Rows = dyn Fn(RunNo, Vec<Bytes>) -> Vec<Bytes> + Send + Sync;
@@ -69,14 +70,20 @@ pub fn verb(run: RunNo, kind: InboxKind, request_id: &str) -> Change {
     let verb = Verb { by: "somebody".into(), reason: "just so".into(), ..Verb::default() };
     let payload = verb.to_bytes();
     let digest = Payload::json(payload.clone()).digest();
-    InboxPut { run, kind, request_id: request_id.into(), payload, digest }.into()
+    let (request_id, topic) = (request_id.to_owned(), String::new());
+    let (changed, rows_max) = (true, u64::MAX);
+    InboxPut { run, kind, request_id, topic, payload, digest, changed, rows_max }.into()
 }
 
 /// Whether the change appends an event of that name.
 pub fn has_event(change: &Change, name: &str) -> bool {
     match change {
         Change::Append(append) => appended(append).iter().any(|event| event.name() == name),
-        Change::Start(_) | Change::Inbox(_) => false,
+        Change::Start(_)
+        | Change::Inbox(_)
+        | Change::Heard(_)
+        | Change::Delete(_)
+        | Change::Purge { .. } => false,
     }
 }
 
@@ -97,6 +104,10 @@ impl Store for Wrapped {
 
     fn fence(&self) -> u64 {
         self.inner.fence()
+    }
+
+    fn news(&self) -> watch::Receiver<u64> {
+        self.inner.news()
     }
 
     fn journal(&self, run: RunNo, after_seq: u64, limit: usize) -> StoreFuture<Vec<Bytes>> {
@@ -124,6 +135,24 @@ impl Store for Wrapped {
 
     fn runs(&self, before: RunNo, limit: usize) -> StoreFuture<Vec<RunInfo>> {
         self.inner.runs(before, limit)
+    }
+
+    fn find(
+        &self,
+        name: &str,
+        value: &AttributeValue,
+        before: RunNo,
+        limit: usize,
+    ) -> StoreFuture<Vec<RunInfo>> {
+        self.inner.find(name, value, before, limit)
+    }
+
+    fn calls(&self, limit: usize) -> StoreFuture<Vec<Call>> {
+        self.inner.calls(limit)
+    }
+
+    fn expired(&self, now_us: i64, limit: usize) -> StoreFuture<Vec<RunNo>> {
+        self.inner.expired(now_us, limit)
     }
 
     fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>> {

@@ -1,7 +1,9 @@
 //! What happens to a run from outside of its code.
 
+use crate::attribute::AttributeChange;
 use crate::failure::Failure;
 use crate::id::Ordinal;
+use crate::payload::Payload;
 
 /// An outcome that stands in an engine row is made visible to the code here.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -60,7 +62,7 @@ pub struct Resumed {
     /// Who ended it.
     #[prost(string, tag = "1")]
     pub by: String,
-    /// By how much open timers move, in microseconds.
+    /// By how much open timers, waits and the deadline of the run move, in microseconds.
     #[prost(int64, tag = "2")]
     pub shift_us: i64,
     /// The number of the inbox row.
@@ -125,4 +127,58 @@ pub struct VerbRefused {
     /// Why it does not apply.
     #[prost(string, tag = "4")]
     pub why: String,
+}
+
+/// The code passed a place that was patched, and takes the new way there.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct MarkerRecorded {
+    /// The name of the patch.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// Room for markers that hold a value.
+    #[prost(message, optional, tag = "2")]
+    pub payload: Option<Payload>,
+}
+
+/// The code published a value for whoever looks from outside.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ValuePublished {
+    /// Its key; a later value of the same key takes its place.
+    #[prost(string, tag = "1")]
+    pub key: String,
+    /// The value.
+    #[prost(message, required, tag = "2")]
+    pub value: Payload,
+}
+
+/// Who set search attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+pub enum AttributeOrigin {
+    /// Whoever started the run.
+    Start = 0,
+    /// The code.
+    Code = 1,
+    /// Somebody, by a verb.
+    Verb = 2,
+}
+
+/// Search attributes were set or taken away.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct AttributesSet {
+    /// Which.
+    #[prost(message, repeated, tag = "1")]
+    pub changes: Vec<AttributeChange>,
+    /// Who did it.
+    #[prost(enumeration = "AttributeOrigin", tag = "2")]
+    pub origin: i32,
+    /// The name of whoever did it, for a verb.
+    #[prost(string, tag = "3")]
+    pub by: String,
+    /// Why, for a verb.
+    #[prost(string, tag = "4")]
+    pub reason: String,
+    /// The number of the inbox row, for a verb; else 0.
+    #[prost(uint64, tag = "5")]
+    pub inbox: u64,
 }

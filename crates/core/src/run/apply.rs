@@ -8,9 +8,10 @@ use crate::event::{
 use crate::failure::Origin;
 use crate::id::Ordinal;
 use crate::row::RowKind;
-use crate::run::{Ask, Block, Ending, IllegalEvent, Pause, Phase, Run};
+use crate::run::{Ask, Block, Ending, IllegalEvent, Pause, Phase, Published, Run};
 use crate::step::{Step, StepPhase};
 use crate::timer::{Timer, TimerPhase};
+use crate::wait::WaitPhase;
 
 pub(super) type Applied = Result<(), String>;
 
@@ -87,6 +88,12 @@ impl Run {
                 self.timer_mut(e.ord)?.cancelled()
             }),
 
+            Event::WaitStarted(e) => self.wait_started(e),
+            Event::EventReceived(e) => self.event_received(e),
+            Event::WaitSatisfied(e) => self.wait_satisfied(e),
+            Event::WaitTimedOut(e) => self.wait_timed_out(e.ord),
+            Event::WaitCancelled(e) => self.wait_cancelled(e.ord),
+
             Event::Shown(e) => self.shown(e.ord),
             Event::CancelRequested(e) => self.cancel_requested(e),
             Event::PauseRequested(e) => self.copied(e.inbox).and_then(|()| self.open()).map(|()| {
@@ -110,7 +117,13 @@ impl Run {
                     Ok(())
                 }
             }
-            Event::VerbRefused(e) => self.open().and_then(|()| self.copied(e.inbox)),
+            Event::VerbRefused(e) => self.copied(e.inbox),
+            Event::MarkerRecorded(_) => self.forward(),
+            Event::ValuePublished(e) => self.forward().map(|()| {
+                let published = Published { value: e.value.clone(), seq: self.seq };
+                self.published.insert(e.key.clone(), published);
+            }),
+            Event::AttributesSet(e) => self.attributes_set(e),
 
             Event::RollbackStarted(e) => self.rollback_started(e),
             Event::UndoStarted(e) => self.undo_started(e),
@@ -161,6 +174,7 @@ impl Run {
         match (ord as usize).checked_sub(1).and_then(|i| self.asks.get_mut(i)) {
             Some(Ask::Step(step)) => Ok(step),
             Some(Ask::Timer(_)) => Err(format!("{ord} is a timer, not a step")),
+            Some(Ask::Wait(_)) => Err(format!("{ord} is a wait, not a step")),
             None => Err(format!("there is no step {ord}")),
         }
     }
@@ -169,11 +183,12 @@ impl Run {
         match (ord as usize).checked_sub(1).and_then(|i| self.asks.get_mut(i)) {
             Some(Ask::Timer(timer)) => Ok(timer),
             Some(Ask::Step(_)) => Err(format!("{ord} is a step, not a timer")),
+            Some(Ask::Wait(_)) => Err(format!("{ord} is a wait, not a timer")),
             None => Err(format!("there is no timer {ord}")),
         }
     }
 
-    fn next_ordinal(&self, ord: Ordinal) -> Applied {
+    pub(super) fn next_ordinal(&self, ord: Ordinal) -> Applied {
         let next = self.asks.len() as Ordinal + 1;
         if ord == next { Ok(()) } else { Err(format!("ordinal {ord} where {next} is next")) }
     }
@@ -194,9 +209,10 @@ impl Run {
     }
 
     /// Takes `ord` off what becomes due.
-    fn leave_due(&mut self, ord: Ordinal) {
+    pub(super) fn leave_due(&mut self, ord: Ordinal) {
         let at_us = match (ord as usize).checked_sub(1).and_then(|i| self.asks.get(i)) {
             Some(Ask::Timer(timer)) => Some(timer.fire_at_us),
+            Some(Ask::Wait(wait)) => wait.until_us,
             Some(Ask::Step(step)) => match step.phase {
                 StepPhase::Waiting { retry_at_us } => Some(retry_at_us),
                 StepPhase::Scheduled
@@ -260,16 +276,20 @@ impl Run {
     }
 
     fn cancel_requested(&mut self, event: &CancelRequested) -> Applied {
-        self.open()?;
+        match (&self.phase, event.verb()) {
+            (Phase::Forward | Phase::RollingBack, _) => {}
+            // On request also after success (R8).
+            (Phase::Closed(Ending::Succeeded(_)), CancelVerb::Rollback) => {}
+            (Phase::Closed(_), _) => return Err("the run is closed".into()),
+        }
         self.copied(event.inbox)?;
         // Before the decision, the row that copies the request also decides, and names it as cause.
         if let (Phase::RollingBack, Some(rollback)) = (&self.phase, &mut self.rollback) {
             let cause = RollbackCause::asked(event.verb(), &event.by, &event.reason);
             rollback.causes.push(cause);
         }
-        match event.verb() {
-            CancelVerb::Cancel | CancelVerb::Terminate | CancelVerb::Rollback => Ok(()),
-        }
+        self.cancel.get_or_insert_with(|| event.clone());
+        Ok(())
     }
 
     fn resumed(&mut self, event: &Resumed) -> Applied {
@@ -279,18 +299,30 @@ impl Run {
             return Err("the run is not paused".into());
         }
         if event.shift_us != 0 {
-            for (i, ask) in self.asks.iter_mut().enumerate() {
-                if let Ask::Timer(timer) = ask
-                    && timer.phase == TimerPhase::Open
-                {
-                    let ord = i as Ordinal + 1;
-                    self.due.remove(&(timer.fire_at_us, ord));
-                    timer.fire_at_us = timer.fire_at_us.saturating_add(event.shift_us);
-                    self.due.insert((timer.fire_at_us, ord));
-                }
-            }
+            self.shift(event.shift_us);
         }
         Ok(())
+    }
+
+    /// Moves what the run waits for, and its deadline.
+    fn shift(&mut self, shift_us: i64) {
+        let later = |at_us: &mut i64| *at_us = at_us.saturating_add(shift_us);
+        self.deadline_us.iter_mut().for_each(later);
+        for (i, ask) in self.asks.iter_mut().enumerate() {
+            let at_us = match ask {
+                Ask::Timer(timer) if timer.phase == TimerPhase::Open => &mut timer.fire_at_us,
+                Ask::Wait(wait) if wait.phase == WaitPhase::Open => match &mut wait.until_us {
+                    Some(until_us) => until_us,
+                    None => continue,
+                },
+                Ask::Step(_) | Ask::Timer(_) | Ask::Wait(_) => continue,
+            };
+            let ord = i as Ordinal + 1;
+            if self.due.remove(&(*at_us, ord)) {
+                later(at_us);
+                self.due.insert((*at_us, ord));
+            }
+        }
     }
 
     fn blocked(&mut self, event: &Blocked) -> Applied {

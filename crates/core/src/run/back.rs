@@ -2,8 +2,8 @@
 
 use crate::attention::{AttentionItem, AttentionKind};
 use crate::event::{
-    EndKind, ExecutionKilled, RollbackFinished, RollbackStarted, UndoAttemptFailed, UndoFailed,
-    UndoNotNeeded, UndoRetryRequested, UndoStarted, UndoSucceeded, UndoWaived,
+    CauseKind, EndKind, ExecutionKilled, RollbackFinished, RollbackStarted, UndoAttemptFailed,
+    UndoFailed, UndoNotNeeded, UndoRetryRequested, UndoStarted, UndoSucceeded, UndoWaived,
 };
 use crate::failure::Origin;
 use crate::id::Ordinal;
@@ -71,7 +71,12 @@ impl Run {
     }
 
     pub(super) fn rollback_started(&mut self, event: &RollbackStarted) -> Applied {
-        self.forward()?;
+        match &self.phase {
+            Phase::Forward => {}
+            Phase::Closed(Ending::Succeeded(_)) if is_requested(event) => {}
+            Phase::RollingBack => return Err("the run is rolling back".into()),
+            Phase::Closed(_) => return Err("the run is closed".into()),
+        }
         let mut newer = Ordinal::MAX;
         for ord in &event.plan {
             if *ord >= newer {
@@ -85,6 +90,7 @@ impl Run {
         self.blocks.clear();
         self.close_attention(is_about_a_block);
         self.due.clear();
+        self.waits.clear();
         self.unshown.clear();
         self.phase = Phase::RollingBack;
         self.rollback = Some(Rollback::started(event));
@@ -127,21 +133,41 @@ impl Run {
     pub(super) fn undo_waived(&mut self, event: &UndoWaived) -> Applied {
         self.copied(event.inbox)?;
         let ord = event.ord;
+        let left = self.is_left_by_kill(ord);
         let step = self.step_mut(ord)?;
-        let waivable = step.undo.may_be_waived();
+        let waivable = step.undo.may_be_waived() || left;
         if waivable {
             step.undo.phase = UndoPhase::Waived;
-            let rollback = self.rollback_mut()?;
-            rollback.due.remove(&ord);
-            rollback.waived += 1;
-            self.settle_failed_undo(ord)?;
+            if let Some(rollback) = &mut self.rollback {
+                rollback.due.remove(&ord);
+                rollback.current.take_if(|current| *current == ord);
+                rollback.waived += 1;
+                self.settle_failed_undo(ord)?;
+            }
         }
         let before = self.attention.len();
         self.close_attention(|item| item.kind == AttentionKind::DidNotYield && item.ord == ord);
+        if self.debts_of_kill().is_empty() {
+            self.close_attention(|item| item.kind == AttentionKind::Killed);
+        }
         if waivable || before != self.attention.len() {
             return Ok(());
         }
         Err("the undo of the step neither failed nor waits, and no open matter is about it".into())
+    }
+
+    /// The steps whose undo was left by a kill and not waived since.
+    pub fn debts_of_kill(&self) -> Vec<Ordinal> {
+        let Phase::Closed(Ending::Killed { left, .. }) = &self.phase else { return Vec::new() };
+        let owed = |ord: &&Ordinal| {
+            self.step(**ord).is_some_and(|step| step.undo.phase != UndoPhase::Waived)
+        };
+        left.iter().filter(owed).copied().collect()
+    }
+
+    /// Whether a kill left the undo of this step, and nobody has waived it.
+    pub fn is_left_by_kill(&self, ord: Ordinal) -> bool {
+        self.debts_of_kill().contains(&ord)
     }
 
     pub(super) fn rollback_finished(&mut self, event: &RollbackFinished) -> Applied {
@@ -206,10 +232,19 @@ impl Run {
         self.pause = None;
         self.blocks.clear();
         self.due.clear();
+        self.waits.clear();
         self.unshown.clear();
         self.close_attention(is_about_a_block);
+        if let Ending::Succeeded(output) = &ending {
+            self.output = Some(output.clone());
+        }
         self.phase = Phase::Closed(ending);
     }
+}
+
+/// Whether a person asked for it.
+fn is_requested(event: &RollbackStarted) -> bool {
+    event.causes.first().is_some_and(|cause| cause.kind() == CauseKind::Requested)
 }
 
 fn end_kind(ending: &Ending) -> Option<EndKind> {

@@ -28,6 +28,15 @@ pub enum WaitsFor {
         /// Microseconds since 1970.
         at_us: i64,
     },
+    /// An event of one of these types.
+    Event {
+        /// The wait.
+        ord: Ordinal,
+        /// The types.
+        types: Vec<String>,
+        /// Until when, microseconds since 1970; absent for a wait without end.
+        until_us: Option<i64>,
+    },
     /// A step whose attempt is in flight.
     Step {
         /// The step.
@@ -63,7 +72,7 @@ impl Run {
             Phase::RollingBack => Status::Stuck,
             Phase::Forward if !self.blocks.is_empty() => Status::Blocked,
             Phase::Forward if !self.in_flight.is_empty() => Status::Running,
-            Phase::Forward if !self.unshown.is_empty() || self.turns == 0 => {
+            Phase::Forward if self.has_something_to_show() || self.turns == 0 => {
                 if owned {
                     Status::Running
                 } else {
@@ -72,6 +81,10 @@ impl Run {
             }
             Phase::Forward => Status::Suspended,
         }
+    }
+
+    fn has_something_to_show(&self) -> bool {
+        !self.unshown.is_empty() || self.deliverable().is_some()
     }
 
     fn something_runs(&self) -> bool {
@@ -97,16 +110,28 @@ impl Run {
         RollbackProgress { outcome: self.rollback_outcome(), done, of, failed }
     }
 
-    /// The instant at which something becomes due, if the run is not held.
+    /// The instant at which something becomes due (its deadline, if nothing else), unless it is
+    /// paused.
     pub fn next_due_us(&self) -> Option<i64> {
         if self.pause.is_some() {
             return None;
         }
         match &self.phase {
-            Phase::Forward if self.is_held_by_block() => None,
-            Phase::Forward => self.due.first().map(|(at_us, _)| *at_us),
+            Phase::Forward if self.is_held_by_block() => self.deadline_at_us(),
+            Phase::Forward => {
+                let due_us = self.due.first().map(|(at_us, _)| *at_us);
+                due_us.into_iter().chain(self.deadline_at_us()).min()
+            }
             Phase::RollingBack => self.undo_retry_at_us().map(|(_, at_us)| at_us),
             Phase::Closed(_) => None,
+        }
+    }
+
+    /// When the run is rolled back for lateness, as it stands: not while it is paused.
+    pub fn deadline_at_us(&self) -> Option<i64> {
+        match &self.phase {
+            Phase::Forward if self.pause.is_none() => self.deadline_us,
+            Phase::Forward | Phase::RollingBack | Phase::Closed(_) => None,
         }
     }
 
@@ -149,7 +174,13 @@ impl Run {
         waits.extend(self.in_flight.iter().map(|ord| WaitsFor::Step { ord: *ord }));
         let retry = self.undo_retry_at_us().map(|(ord, at_us)| (at_us, ord));
         let due = self.due.iter().copied().chain(retry);
-        waits.extend(due.map(|(at_us, ord)| WaitsFor::Instant { ord, at_us }));
+        let is_a_wait = |ord: &Ordinal| self.waits.contains(ord);
+        let instants = due.filter(|(_, ord)| !is_a_wait(ord));
+        waits.extend(instants.map(|(at_us, ord)| WaitsFor::Instant { ord, at_us }));
+        waits.extend(self.waits.iter().map(|ord| {
+            let wait = self.wait(*ord).expect("open waits are waits");
+            WaitsFor::Event { ord: *ord, types: wait.types.clone(), until_us: wait.until_us }
+        }));
         waits
     }
 }

@@ -55,6 +55,35 @@ impl Session {
         self.decide(RollbackCause::failed(failure), ends_in, InFlight::Settle);
     }
 
+    /// Whether the deadline of the run has passed. While it is paused it does not.
+    pub(super) fn is_late(&self, now_us: i64) -> bool {
+        self.run.deadline_at_us().is_some_and(|deadline_us| deadline_us <= now_us)
+    }
+
+    /// Rolls back a run whose deadline has passed; that needs no code.
+    pub(super) fn decide_if_late(&mut self, now_us: i64) {
+        if !self.is_late(now_us) || self.closes_in.is_some() {
+            return;
+        }
+        let message = "the deadline of the execution passed before it was over";
+        let failure = Failure::new(Class::Permanent, Origin::Timeout, "DeadlinePassed", message);
+        let cause = RollbackCause {
+            kind: CauseKind::Deadline as i32,
+            failure: Some(failure.clone()),
+            ..RollbackCause::default()
+        };
+        let ends_in = EndsIn { kind: EndKind::Failed as i32, failure: Some(failure), output: None };
+        self.decide(cause, ends_in, InFlight::Settle);
+        self.close_as_decided();
+    }
+
+    /// Somebody asked for a run to be undone that had succeeded (R8).
+    pub(super) fn undone_after_success(&mut self, cause: RollbackCause) {
+        let ends_in = EndsIn { kind: EndKind::Cancelled as i32, failure: None, output: None };
+        let plan = self.run.plan();
+        self.start_rollback(cause, plan, ends_in, InFlight::Settle);
+    }
+
     /// Somebody asked for it.
     pub(super) fn cancelled(&mut self, verb: CancelVerb, cause: RollbackCause) {
         let (kind, in_flight) = match verb {

@@ -7,7 +7,7 @@ use crate::event::{
 use crate::failure::{Class, Failure, Origin};
 use crate::id::Ordinal;
 use crate::limits::DURATION_US_MAX;
-use crate::retry::{OnExhausted, OnUndoFailure, Retry};
+use crate::retry::{OnExhausted, OnUndoFailure, Retry, StepPolicy};
 use crate::run::Phase;
 use crate::session::{AttemptEnd, Session, StepEnd};
 use crate::step::Step;
@@ -16,6 +16,17 @@ use crate::step::Step;
 pub(super) fn lost() -> Failure {
     let message = "the process ended during the attempt; nobody knows whether it had its effect";
     Failure::new(Class::Transient, Origin::Lost, "Lost", message)
+}
+
+/// A failed attempt that is to be judged.
+#[derive(Clone, Copy)]
+struct Failed<'a> {
+    ord: Ordinal,
+    attempt: u32,
+    failure: &'a Failure,
+    /// What the code's own function says.
+    delay_us: Option<u64>,
+    finished_us: i64,
 }
 
 /// What follows a failed attempt.
@@ -31,8 +42,10 @@ impl Session {
         let Some(step) = self.in_flight(end) else { return false };
         match &end.end {
             AttemptEnd::Returned(_) => true,
-            AttemptEnd::Failed(failure) => {
-                matches!(self.verdict(end.ord, step, failure, end.finished_us), Verdict::Fail)
+            AttemptEnd::Failed { failure, delay_us } => {
+                let StepEnd { ord, attempt, finished_us, .. } = *end;
+                let failed = Failed { ord, attempt, failure, delay_us: *delay_us, finished_us };
+                matches!(self.verdict(step, failed), Verdict::Fail)
             }
             AttemptEnd::Dropped => false,
         }
@@ -59,7 +72,9 @@ impl Session {
                 self.push(StepAbandoned { ord, why: AbandonWhy::Cancelled as i32 });
                 false
             }
-            AttemptEnd::Failed(failure) => self.record_failure(ord, attempt, failure, finished_us),
+            AttemptEnd::Failed { failure, delay_us } => {
+                self.record_failure(ord, attempt, failure, delay_us, finished_us)
+            }
         }
     }
 
@@ -68,10 +83,11 @@ impl Session {
         ord: Ordinal,
         attempt: u32,
         failure: Failure,
+        delay_us: Option<u64>,
         finished_us: i64,
     ) -> bool {
-        let failure = failure.bounded();
         let step = self.run.step(ord).expect("it is in flight");
+        let failure = judged(&self.policy_of(ord, step).retry, failure);
         let unwanted = step.dropped || !matches!(self.run.phase, Phase::Forward);
         if unwanted && matches!(failure.origin(), Origin::Lost | Origin::Interrupted) {
             self.push(StepAbandoned { ord, why: AbandonWhy::Lost as i32 });
@@ -79,7 +95,10 @@ impl Session {
         }
         let verdict = match unwanted {
             true => Verdict::Fail,
-            false => self.verdict(ord, step, &failure, finished_us),
+            false => {
+                let failed = Failed { ord, attempt, failure: &failure, delay_us, finished_us };
+                self.verdict(step, failed)
+            }
         };
         let retry_at_us = match verdict {
             Verdict::RetryAt(at_us) => Some(at_us),
@@ -105,16 +124,20 @@ impl Session {
         }
     }
 
-    fn verdict(&self, ord: Ordinal, step: &Step, failure: &Failure, finished_us: i64) -> Verdict {
-        match failure.class() {
+    /// The policy that the code gives now, else that of the attempt.
+    fn policy_of<'a>(&'a self, ord: Ordinal, step: &'a Step) -> &'a StepPolicy {
+        self.newer.get(&ord).map_or(&step.policy, |(policy, _)| policy)
+    }
+
+    fn verdict(&self, step: &Step, failed: Failed<'_>) -> Verdict {
+        let policy = self.policy_of(failed.ord, step);
+        match policy.retry.class_of(failed.failure) {
             Class::Permanent => return Verdict::Fail,
             Class::Attention => return Verdict::Block,
             Class::Transient => {}
         }
-        let policy = self.newer.get(&ord).map_or(&step.policy, |(policy, _)| policy);
-        let spent = step.spent + u32::from(failure.counts());
-        let at_us =
-            self.retry_at_us(&policy.retry, failure, spent, ord, step.attempts, finished_us);
+        let spent = step.spent + u32::from(failed.failure.counts());
+        let at_us = self.retry_at_us(&policy.retry, spent, failed);
         let too_late = policy.deadline_us.is_some_and(|deadline_us| {
             let end_us = step.budget_since_us.saturating_add_unsigned(deadline_us);
             at_us >= end_us
@@ -129,26 +152,21 @@ impl Session {
     }
 
     /// When the next attempt is due: at once after a loss or an orderly stop, else after the delay
-    /// that the other side asked for, else after that of the policy.
-    fn retry_at_us(
-        &self,
-        retry: &Retry,
-        failure: &Failure,
-        spent: u32,
-        ord: Ordinal,
-        attempt: u32,
-        finished_us: i64,
-    ) -> i64 {
-        let delay_us = match (failure.origin(), failure.retry_after_us) {
+    /// that the other side asked for, else after that of the code's function or of the policy.
+    fn retry_at_us(&self, retry: &Retry, spent: u32, failed: Failed<'_>) -> i64 {
+        let delay_us = match (failed.failure.origin(), failed.failure.retry_after_us) {
             (Origin::Lost | Origin::Interrupted, _) => 0,
             (_, Some(asked_us)) => asked_us.min(DURATION_US_MAX),
             (_, None) => {
-                let draw =
-                    crate::id::draw(self.run.started.seed, u64::from(ord), u64::from(attempt));
-                retry.delay_us(spent.max(1), draw)
+                let (ord, attempt) = (u64::from(failed.ord), u64::from(failed.attempt));
+                let draw = crate::id::draw(self.run.started.seed, ord, attempt);
+                match failed.delay_us {
+                    Some(computed_us) => retry.spread_us(computed_us, draw),
+                    None => retry.delay_us(spent.max(1), draw),
+                }
             }
         };
-        finished_us.saturating_add_unsigned(delay_us)
+        failed.finished_us.saturating_add_unsigned(delay_us)
     }
 
     pub(super) fn record_undo_ends(&mut self) {
@@ -164,24 +182,24 @@ impl Session {
         if !undo.is_in_flight(attempt) {
             return;
         }
-        let failure = match end {
+        let (failure, delay_us) = match end {
             AttemptEnd::Returned(_) => {
                 return self.push(UndoSucceeded { ord, attempt, finished_us });
             }
             // Undos are dropped only when the owner stops, or by kill.
-            AttemptEnd::Dropped => Failure::new(
-                Class::Transient,
-                Origin::Interrupted,
-                "Interrupted",
-                "the undo was dropped",
-            ),
-            AttemptEnd::Failed(failure) => failure.bounded(),
+            AttemptEnd::Dropped => {
+                let (class, origin) = (Class::Transient, Origin::Interrupted);
+                (Failure::new(class, origin, "Interrupted", "the undo was dropped"), None)
+            }
+            AttemptEnd::Failed { failure, delay_us } => (failure, delay_us),
         };
         let policy = self.newer.get(&ord).and_then(|(_, undo)| undo.as_ref());
         let policy = policy.or(undo.policy.as_ref()).expect("what was started has a policy");
+        let failure = judged(&policy.retry, failure);
         let spent = undo.spent + u32::from(failure.counts());
         let again = failure.class() == Class::Transient && spent < policy.retry.max_attempts;
-        let at_us = self.retry_at_us(&policy.retry, &failure, spent, ord, attempt, finished_us);
+        let failed = Failed { ord, attempt, failure: &failure, delay_us, finished_us };
+        let at_us = self.retry_at_us(&policy.retry, spent, failed);
         let holds = policy.on_failure() == OnUndoFailure::Halt;
         self.push(UndoAttemptFailed {
             ord,
@@ -194,4 +212,13 @@ impl Session {
             self.push(UndoFailed { ord, failure, holds });
         }
     }
+}
+
+/// The failure as it is written down: with the class that counts. What it says of its effect stays:
+/// a list knows nothing of that (R2).
+fn judged(retry: &Retry, failure: Failure) -> Failure {
+    let class = retry.class_of(&failure);
+    let mut failure = failure.bounded();
+    failure.set_class(class);
+    failure
 }

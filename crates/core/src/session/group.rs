@@ -1,19 +1,20 @@
 //! One group: show one outcome, poll the code until it is quiet, take down what it asked for.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
+use crate::attribute::AttributeChange;
 use crate::event::{
-    BlockKind, Event, Shown, StepCancelRequested, StepScheduled, StepStarted, TimerCancelled,
-    TimerFired, TimerStarted, UndoSpec,
+    BlockKind, Event, EventReceived, MarkerRecorded, Shown, StepCancelRequested, StepScheduled,
+    StepStarted, TimerCancelled, TimerFired, TimerStarted, UndoSpec, WaitCancelled, WaitSatisfied,
+    WaitStarted, WaitTimedOut,
 };
-use crate::failure::{Class, Failure, Origin};
+use crate::failure::Failure;
 use crate::id::{Key, Ordinal};
-use crate::limits::ASKS_PER_GROUP_MAX;
 use crate::payload::Payload;
 use crate::retry::{StepPolicy, UndoPolicy};
 use crate::row::RowKind;
 use crate::run::{Ask, Block, Phase};
+use crate::session::mismatch::{CUT_SHORT, Found, Mismatch, listed, said};
 use crate::session::script::RecordedGroup;
 use crate::session::{Asked, Code, Command, Session, Stopping};
 
@@ -24,6 +25,18 @@ pub enum Outcome {
     Step(Result<Payload, Failure>),
     /// A sleep is over.
     Timer,
+    /// A wait took this event.
+    Event(Box<EventReceived>),
+    /// No event came in time.
+    NoEvent,
+}
+
+/// What comes to the code without a step that ends.
+pub(super) enum ByItself {
+    /// The wait, and the event that it takes.
+    Event(Ordinal, u64),
+    /// A sleep that is over, or a wait whose time is.
+    Due(Ordinal),
 }
 
 /// The begin of a group.
@@ -35,6 +48,31 @@ pub struct GroupStart {
     pub now_us: i64,
     /// What to show; nothing in the very first group.
     pub show: Option<(Ordinal, Outcome)>,
+    /// Which way the code goes where it was patched.
+    pub patches: Patches,
+}
+
+/// Which way the code goes where it was patched.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Patches {
+    /// The new way, and that is recorded.
+    Live,
+    /// The new way for these, the old one for all others.
+    Recorded(Vec<String>),
+}
+
+/// Something that the code says and does not wait for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Note {
+    /// A value for whoever looks from outside.
+    Published {
+        /// Its key.
+        key: String,
+        /// The value.
+        value: Payload,
+    },
+    /// A search attribute.
+    Attribute(AttributeChange),
 }
 
 /// What an ask is.
@@ -52,6 +90,13 @@ pub enum AskedKind {
         /// Until when.
         fire_at_us: i64,
     },
+    /// A wait for an event.
+    Wait {
+        /// Its types.
+        types: Vec<String>,
+        /// Until when.
+        until_us: Option<i64>,
+    },
 }
 
 /// What the code did in a group.
@@ -63,60 +108,21 @@ pub struct Report {
     pub drops: Vec<Ordinal>,
     /// What it returned, if it did.
     pub ended: Option<Result<Payload, Failure>>,
+    /// What it said, in order.
+    pub notes: Vec<Note>,
+    /// Patches whose new way it took for the first time in the run.
+    pub patched: Vec<String>,
     /// A recorded outcome did not decode as the type that the code asked for.
     pub undecodable: Option<String>,
 }
 
-/// The code did something else than the journal says.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mismatch {
-    /// The row of the journal.
-    pub seq: u64,
-    /// What was recorded there.
-    pub recorded: String,
-    /// What the code asked for instead.
-    pub asked: String,
-    /// The version that recorded it.
-    pub recorded_version: String,
-    /// The version that is running.
-    pub running_version: String,
-    /// Where it came up.
-    pub found: Found,
-}
-
-/// Where a mismatch came up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// In a group that the journal has whole.
-    InReplay,
-    /// In a group that it cut short: the journal does not know what fitting code asks for there.
-    Live,
-}
-
-/// The code of the failure of a block that cut its group short.
-const CUT_SHORT: &str = "cut_short";
-
-impl Mismatch {
-    /// The failure that the block carries.
-    pub fn to_failure(&self) -> Failure {
-        let text = self.to_string();
-        let mut failure = Failure::new(Class::Attention, Origin::Engine, "Mismatch", text);
-        failure.code = match self.found {
-            Found::InReplay => String::new(),
-            Found::Live => CUT_SHORT.to_owned(),
-        };
-        failure
-    }
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the code does not fit the journal at row {}: recorded by version {:?}: {}; \
-             asked by version {:?}: {}. Deploy the code that began this execution, or cancel it",
-            self.seq, self.recorded_version, self.recorded, self.running_version, self.asked
-        )
+impl Report {
+    /// Whether the code did anything.
+    pub fn does_anything(&self) -> bool {
+        let Report { asks, drops, ended, notes, patched, undecodable } = self;
+        !(asks.is_empty() && drops.is_empty() && notes.is_empty() && patched.is_empty())
+            || ended.is_some()
+            || undecodable.is_some()
     }
 }
 
@@ -129,9 +135,10 @@ impl Session {
         if self.code == Code::Replaying {
             let recorded = self.script.front().expect("replay has groups left");
             let (now_us, show) = (recorded.now_us, recorded.show);
+            let patches = Patches::Recorded(recorded.markers.clone());
             self.groups += 1;
             let show = show.map(|ord| (ord, self.recorded_outcome(ord)));
-            return Some(GroupStart { group: self.groups, now_us, show });
+            return Some(GroupStart { group: self.groups, now_us, show, patches });
         }
         let row = self.open.as_ref()?;
         if row.kind != RowKind::Turn || row.is_full() || !self.can_turn() {
@@ -141,7 +148,7 @@ impl Session {
         let show = if self.groups == 0 { None } else { Some(self.take_show(now_us)?) };
         self.groups += 1;
         self.open.as_mut().expect("a row is open").groups += 1;
-        Some(GroupStart { group: self.groups, now_us, show })
+        Some(GroupStart { group: self.groups, now_us, show, patches: Patches::Live })
     }
 
     /// Whether the code may be shown something now.
@@ -162,6 +169,7 @@ impl Session {
                 (None, Some(failure)) => Err(failure.clone()),
                 (None, None) => unreachable!("the fold shows only what has an outcome"),
             }),
+            Ask::Wait(wait) => wait.event.clone().map_or(Outcome::NoEvent, Outcome::Event),
         }
     }
 
@@ -179,15 +187,44 @@ impl Session {
                 return Some((ord, self.recorded_outcome(ord)));
             }
         }
-        let ord = self.due_timer(now_us)?;
-        self.push(TimerFired { ord });
-        Some((ord, Outcome::Timer))
+        let ord = match self.next_by_itself(now_us)? {
+            ByItself::Event(ord, inbox) => {
+                self.push(WaitSatisfied { ord, inbox });
+                ord
+            }
+            ByItself::Due(ord) => {
+                match &self.run.asks[ord as usize - 1] {
+                    Ask::Wait(wait) => {
+                        let topics = wait.types.clone();
+                        self.open.as_mut().expect("a row is open").topics.extend(topics);
+                        self.push(WaitTimedOut { ord });
+                    }
+                    Ask::Timer(_) | Ask::Step(_) => self.push(TimerFired { ord }),
+                }
+                ord
+            }
+        };
+        Some((ord, self.recorded_outcome(ord)))
     }
 
-    pub(super) fn due_timer(&self, now_us: i64) -> Option<Ordinal> {
-        let due = self.run.due.iter().take_while(|(at_us, _)| *at_us <= now_us);
-        due.map(|(_, ord)| *ord)
-            .find(|ord| matches!(self.run.asks[*ord as usize - 1], Ask::Timer(_)))
+    /// What the code may be shown though no step has ended, in the order of the instants: an event
+    /// that came at or before the instant of a sleep goes first.
+    pub(super) fn next_by_itself(&self, now_us: i64) -> Option<ByItself> {
+        let is_shown = |ord: Ordinal| match &self.run.asks[ord as usize - 1] {
+            Ask::Timer(_) | Ask::Wait(_) => true,
+            Ask::Step(_) => false,
+        };
+        let mut due = self.run.due.iter().take_while(|(at_us, _)| *at_us <= now_us);
+        let due = due.find(|(_, ord)| is_shown(*ord)).copied();
+        let event = self.run.deliverable();
+        match (event, due) {
+            (Some((ord, event)), Some((at_us, _))) if event.accepted_at_us <= at_us => {
+                Some(ByItself::Event(ord, event.inbox))
+            }
+            (Some((ord, event)), None) => Some(ByItself::Event(ord, event.inbox)),
+            (_, Some((_, ord))) => Some(ByItself::Due(ord)),
+            (None, None) => None,
+        }
     }
 
     /// Takes down what the code did in the group; gives the ordinals of its asks, in their order.
@@ -207,20 +244,21 @@ impl Session {
 
     /// Writes down what the code did.
     pub(super) fn take_down(&mut self, report: Report) -> Vec<Ordinal> {
-        if report.asks.len() > ASKS_PER_GROUP_MAX {
-            let message = format!(
-                "the code asked for {} things in one turn; at most {ASKS_PER_GROUP_MAX} are allowed: \
-                 await some before asking for more",
-                report.asks.len()
-            );
+        if let Some(limit) = self.exceeded(&report) {
             self.code = Code::Ended;
-            let limit = Failure::new(Class::Permanent, Origin::Limit, "AsksPerTurn", message);
             for ord in report.drops {
                 self.drop_ask(ord);
             }
             self.code_failed(limit);
             self.close_as_decided();
             return Vec::new();
+        }
+        self.patches += report.patched.len();
+        for name in report.patched {
+            self.push(MarkerRecorded { name, payload: None });
+        }
+        for note in report.notes {
+            self.note(note);
         }
         let ords = report.asks.into_iter().map(|asked| self.ask(asked)).collect();
         for ord in report.drops {
@@ -265,6 +303,9 @@ impl Session {
             AskedKind::Timer { fire_at_us } => {
                 self.push(TimerStarted { ord, key, fire_at_us, place });
             }
+            AskedKind::Wait { types, until_us } => {
+                self.push(WaitStarted { ord, key, types, until_us, place });
+            }
         }
         ord
     }
@@ -272,6 +313,7 @@ impl Session {
     fn drop_ask(&mut self, ord: Ordinal) {
         match &self.run.asks[ord as usize - 1] {
             Ask::Timer(_) => self.push(TimerCancelled { ord }),
+            Ask::Wait(_) => self.push(WaitCancelled { ord }),
             Ask::Step(_) => {
                 self.push(StepCancelRequested { ord });
                 if self.run.in_flight.contains(&ord) {
@@ -281,7 +323,7 @@ impl Session {
         }
     }
 
-    fn end_recorded_group(&mut self, report: Report) -> Result<Vec<Ordinal>, Mismatch> {
+    fn end_recorded_group(&mut self, mut report: Report) -> Result<Vec<Ordinal>, Mismatch> {
         let recorded = self.script.pop_front().expect("replay has groups left");
         let more = !self.script.is_empty();
         let at = |recorded_text: String, asked: String| Mismatch {
@@ -295,13 +337,18 @@ impl Session {
         if let Some(what) = report.undecodable {
             return Err(at("an outcome of another type".into(), what));
         }
-        if !more && self.is_mended(&recorded) {
+        if !more && self.is_mended(&recorded, &report) {
             // The group was cut short by a block; the code now has something to say in it.
             self.code = Code::Live;
+            report.patched.retain(|name| !recorded.markers.contains(name));
             let first = self.run.asks.len() as Ordinal + 1;
             let ords = (first..).take(report.asks.len()).collect();
             self.said_late = Some(report);
             return Ok(ords);
+        }
+        if !more && self.went_beyond(&recorded) {
+            self.code = Code::Ended;
+            return Ok(Vec::new());
         }
         let mut left: BTreeMap<&Key, Ordinal> =
             recorded.asks.iter().map(|(ord, key, _)| (key, *ord)).collect();
@@ -332,6 +379,10 @@ impl Session {
         if was != is {
             return Err(at(self.drops_of(&was), self.drops_of(&is)));
         }
+        if let Some(name) = recorded.markers.iter().find(|name| !report.patched.contains(name)) {
+            let was = format!("that the code is patched by {name:?} here");
+            return Err(at(was, "nothing of that patch".into()));
+        }
         for (asked, ord) in report.asks.into_iter().zip(&ords) {
             self.note_replayed(asked, *ord);
         }
@@ -350,7 +401,7 @@ impl Session {
     /// Whether a block cut this group short, before the code could ask for anything in it. Code that
     /// was mended since may go on from there. A mismatch that came up in replay is another matter:
     /// there the journal is right and the code is not, however often it is started.
-    fn is_mended(&self, recorded: &RecordedGroup) -> bool {
+    fn is_mended(&self, recorded: &RecordedGroup, report: &Report) -> bool {
         let cuts_short = |block: &Block| match block.what {
             BlockKind::ForeignWait => true,
             BlockKind::Mismatch => block.failure.code == CUT_SHORT,
@@ -362,6 +413,7 @@ impl Session {
             && held.all(cuts_short)
             && recorded.asks.is_empty()
             && recorded.drops.is_empty()
+            && recorded.markers.iter().all(|name| report.patched.contains(name))
     }
 
     /// Keeps what the code gives now for a step that was recorded before.
@@ -391,6 +443,7 @@ impl Session {
         let name = |ord: &Ordinal| match &self.run.asks[*ord as usize - 1] {
             Ask::Step(step) => format!("step {}", step.key),
             Ask::Timer(timer) => format!("sleep {}", timer.key),
+            Ask::Wait(wait) => format!("wait {}", wait.key),
         };
         if ords.is_empty() {
             return "that nothing is dropped".into();
@@ -433,35 +486,8 @@ fn payload_bytes(event: &Event) -> usize {
         Event::StepSucceeded(e) => e.output.data.len(),
         Event::ExecutionSucceeded(e) => e.output.data.len(),
         Event::StepAttemptFailed(e) => e.failure.message.len(),
+        Event::EventReceived(e) => e.payload.data.len(),
+        Event::ValuePublished(e) => e.value.data.len(),
         _ => 0,
     }
-}
-
-fn kind_of(key: &Key) -> &'static str {
-    match key.kind() {
-        crate::id::KeyKind::Step => "step",
-        crate::id::KeyKind::Timer => "sleep",
-        crate::id::KeyKind::Wait => "wait",
-    }
-}
-
-fn listed(asks: &[(Ordinal, Key, String)]) -> String {
-    if asks.is_empty() {
-        return "nothing asked for".into();
-    }
-    let one =
-        |(_, key, place): &(Ordinal, Key, String)| format!("{} {key} at {place}", kind_of(key));
-    asks.iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
-/// What the code did, for people. At its end it asks for nothing any more.
-fn said(report: &Report) -> String {
-    match &report.ended {
-        Some(Ok(_)) => return "the end of the workflow".into(),
-        Some(Err(failure)) => return format!("the end of the workflow with {failure}"),
-        None if report.asks.is_empty() => return "nothing".into(),
-        None => {}
-    }
-    let one = |asked: &Asked| format!("{} {} at {}", kind_of(&asked.key), asked.key, asked.place);
-    report.asks.iter().map(one).collect::<Vec<_>>().join(", ")
 }

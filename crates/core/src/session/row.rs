@@ -1,8 +1,10 @@
 //! Composing one row, and what is to be done once it is durable.
 
 use crate::attention::AttentionEdit;
+use crate::attribute::AttributeChange;
 use crate::event::{Event, StepStarted};
 use crate::id::Ordinal;
+use crate::inbox::{InboxKind, InboxRow};
 use crate::limits::DURATION_US_MAX;
 use crate::row::{Draft, Header, RowKind};
 use crate::run::{Ask, Phase};
@@ -16,12 +18,18 @@ pub struct RowOut {
     pub draft: Draft,
     /// It closes the run or starts a rollback: refused while a verb stands unread in the inbox.
     pub decides: bool,
+    /// Waits for these types timed out in it: refused while an event of one of them stands unread.
+    pub topics: Vec<String>,
+    /// Whether the run was closed before this row.
+    pub after_close: bool,
     /// The last inbox row that was read.
     pub inbox_read: u64,
     /// The status and the next instant, when one of them changed.
     pub update: Option<(Status, Option<i64>)>,
     /// Open matters that the row opens or settles.
     pub attention: Vec<AttentionEdit>,
+    /// Search attributes that the row sets or takes away.
+    pub attributes: Vec<AttributeChange>,
     /// What to do once the row is durable.
     pub commands: Vec<Command>,
 }
@@ -35,15 +43,12 @@ impl Session {
         let now_us = now_us.max(self.run.now_us);
         self.forget_stale_ends();
         let kind = if self.row_may_be_a_turn(now_us) { RowKind::Turn } else { RowKind::Engine };
-        let (events, commands) = (Vec::new(), Vec::new());
-        self.open = Some(OpenRow { kind, now_us, groups: 0, payload_bytes: 0, events, commands });
-        if self.is_closed() {
-            return;
-        }
+        self.open = Some(OpenRow::new(kind, now_us, self.is_closed()));
         while let Some(row) = self.inbox.pop_front() {
             self.copy_inbox(row);
         }
         self.close_as_decided();
+        self.decide_if_late(now_us);
         if self.is_closed() {
             // By kill, perhaps under bodies and undos: how they end is no longer of interest.
             return;
@@ -72,17 +77,40 @@ impl Session {
 
     /// A turn shows what stands in it, so what must not be shown needs a row of the engine.
     fn row_may_be_a_turn(&self, now_us: i64) -> bool {
+        let only_news = self.inbox.iter().all(|row| match row.kind {
+            InboxKind::Event | InboxKind::SetAttributes => true,
+            InboxKind::Cancel
+            | InboxKind::Terminate
+            | InboxKind::Rollback
+            | InboxKind::Kill
+            | InboxKind::Pause
+            | InboxKind::Resume
+            | InboxKind::RetryStep
+            | InboxKind::RetryUndo
+            | InboxKind::WaiveUndo => false,
+        });
         let nothing_unshowable =
-            self.inbox.is_empty() && self.step_ends.iter().all(|end| self.is_wanted(end.ord));
+            only_news && self.step_ends.iter().all(|end| self.is_wanted(end.ord));
         let something_to_show = self.groups == 0
             || self.said_late.is_some()
             || !self.run.unshown.is_empty()
             || !self.step_ends.is_empty()
-            || self.due_timer(now_us).is_some();
+            || self.inbox_may_satisfy()
+            || self.next_by_itself(now_us).is_some();
         self.can_turn()
+            && !self.is_late(now_us)
             && self.returned_in_replay.is_none()
             && nothing_unshowable
             && something_to_show
+    }
+
+    /// Whether an event that is to be copied is one that a wait is open for.
+    fn inbox_may_satisfy(&self) -> bool {
+        let wanted = |row: &InboxRow| {
+            let waits = self.run.waits.iter().filter_map(|ord| self.run.wait(*ord));
+            row.kind == InboxKind::Event && waits.into_iter().any(|w| w.types.contains(&row.topic))
+        };
+        self.inbox.iter().any(wanted)
     }
 
     /// Whether the code still wants the outcome of the step.
@@ -167,12 +195,17 @@ impl Session {
             version: turn.then(|| self.run.version.clone()),
         };
         let decides = row.events.iter().any(Event::decides);
+        let draft = Draft::new(header, &row.events);
+        self.journal_bytes += draft.events.len() as u64;
         Some(RowOut {
-            draft: Draft::new(header, &row.events),
+            draft,
             decides,
+            topics: row.topics,
+            after_close: row.after_close,
             inbox_read: self.run.inbox_read,
             update: self.changed_status(),
             attention: self.run.take_attention_edits(),
+            attributes: self.run.take_attribute_edits(),
             commands: row.commands,
         })
     }
@@ -194,7 +227,14 @@ impl Session {
         let status = self.run.status(self.has_code());
         let wake_us = match status {
             Status::Suspended | Status::RollingBack => self.run.next_due_us(),
-            _ => None,
+            Status::Pending | Status::Running | Status::Paused | Status::Blocked => {
+                self.run.deadline_at_us()
+            }
+            Status::Stuck
+            | Status::Succeeded
+            | Status::Failed
+            | Status::Cancelled
+            | Status::Terminated => None,
         };
         if (status, wake_us) == (self.status_written, self.wake_written) {
             return None;

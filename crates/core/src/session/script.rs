@@ -16,6 +16,8 @@ pub(super) struct RecordedGroup {
     pub show: Option<Ordinal>,
     pub asks: Vec<(Ordinal, Key, String)>,
     pub drops: Vec<Ordinal>,
+    /// Patches whose new way the code took.
+    pub markers: Vec<String>,
 }
 
 /// Cuts the turn rows of a journal into groups. A group begins with the outcome that is shown.
@@ -29,6 +31,7 @@ pub(super) fn recorded_groups(rows: &[Row]) -> VecDeque<RecordedGroup> {
             show,
             asks: Vec::new(),
             drops: Vec::new(),
+            markers: Vec::new(),
         };
         if groups.is_empty() {
             groups.push_back(begin(None));
@@ -38,6 +41,8 @@ pub(super) fn recorded_groups(rows: &[Row]) -> VecDeque<RecordedGroup> {
                 Event::StepSucceeded(e) => groups.push_back(begin(Some(e.ord))),
                 Event::StepFailed(e) => groups.push_back(begin(Some(e.ord))),
                 Event::TimerFired(e) => groups.push_back(begin(Some(e.ord))),
+                Event::WaitSatisfied(e) => groups.push_back(begin(Some(e.ord))),
+                Event::WaitTimedOut(e) => groups.push_back(begin(Some(e.ord))),
                 Event::Shown(e) => groups.push_back(begin(Some(e.ord))),
                 Event::StepScheduled(e) => {
                     ask(&mut groups, e.ord, &e.key, &e.place);
@@ -45,6 +50,14 @@ pub(super) fn recorded_groups(rows: &[Row]) -> VecDeque<RecordedGroup> {
                 Event::TimerStarted(e) => {
                     ask(&mut groups, e.ord, &e.key, &e.place);
                 }
+                Event::WaitStarted(e) => {
+                    ask(&mut groups, e.ord, &e.key, &e.place);
+                }
+                Event::MarkerRecorded(e) => {
+                    let group = groups.back_mut().expect("a turn row begins a group");
+                    group.markers.push(e.name.clone());
+                }
+                Event::WaitCancelled(e) => drop_of(&mut groups, e.ord),
                 Event::StepCancelRequested(e) => drop_of(&mut groups, e.ord),
                 Event::TimerCancelled(e) => drop_of(&mut groups, e.ord),
                 Event::ExecutionStarted(_)
@@ -57,6 +70,9 @@ pub(super) fn recorded_groups(rows: &[Row]) -> VecDeque<RecordedGroup> {
                 | Event::StepAttemptFailed(_)
                 | Event::StepAbandoned(_)
                 | Event::StepRetryRequested(_)
+                | Event::EventReceived(_)
+                | Event::ValuePublished(_)
+                | Event::AttributesSet(_)
                 | Event::CancelRequested(_)
                 | Event::PauseRequested(_)
                 | Event::Resumed(_)

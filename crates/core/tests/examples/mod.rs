@@ -4,12 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use backstitch_core::attribute::{AttributeChange, AttributeValue};
 use backstitch_core::event::*;
 use backstitch_core::failure::{Cause, Class, Effect, Failure, FailureData, Origin};
 use backstitch_core::id::{Key, KeyKind};
 use backstitch_core::payload::Payload;
 use backstitch_core::retry::{
-    Backoff, Jitter, OnAbandon, OnExhausted, OnUndoFailure, Retry, StepPolicy, UndoOn, UndoPolicy,
+    Backoff, ClassLists, Jitter, OnAbandon, OnExhausted, OnUndoFailure, Retry, StepPolicy, UndoOn,
+    UndoPolicy,
 };
 use backstitch_core::row::{Header, RowKind};
 
@@ -57,6 +59,20 @@ fn retry() -> Retry {
         factor: 1.5,
         cap_us: 60_000_000,
         jitter: Jitter::None as i32,
+        ..Retry::step_default()
+    }
+}
+
+/// As [`retry`], with what was added to policies later.
+pub fn retry_with_lists() -> Retry {
+    Retry {
+        backoff: Backoff::Computed as i32,
+        lists: Some(Box::new(ClassLists {
+            transient: vec!["Timeout".into()],
+            permanent: vec!["CardDeclined".into(), "402".into()],
+            attention: vec!["Unauthorized".into()],
+        })),
+        ..retry()
     }
 }
 
@@ -151,19 +167,82 @@ fn rollback_started() -> RollbackStarted {
     }
 }
 
+fn waits() -> Vec<Event> {
+    let (ord, inbox) = (7, 9);
+    let key = Key { kind: KeyKind::Wait as i32, ..key() };
+    let types = vec!["paid".to_owned(), "cancelled".to_owned()];
+    let (until_us, place) = (Some(AT_US + 6), "src/a.rs:3:4".to_owned());
+    vec![
+        WaitStarted { ord, key, types, until_us, place }.into(),
+        EventReceived {
+            inbox,
+            event_id: "e-1".into(),
+            event_type: "paid".into(),
+            payload: payload("42"),
+            accepted_at_us: AT_US + 7,
+            by: "ada".into(),
+        }
+        .into(),
+        WaitSatisfied { ord, inbox }.into(),
+        WaitTimedOut { ord }.into(),
+        WaitCancelled { ord }.into(),
+    ]
+}
+
+/// A value of every type, and one that is taken away.
+fn attributes() -> Vec<AttributeChange> {
+    let values = [
+        ("Customer", Some(AttributeValue::Text("c-7".into()))),
+        ("Balance", Some(AttributeValue::Integer(-300))),
+        ("Weight", Some(AttributeValue::Real(1.5))),
+        ("Express", Some(AttributeValue::Flag(true))),
+        ("Due", Some(AttributeValue::Instant(AT_US + 8))),
+        ("Region", None),
+    ];
+    values.map(|(name, value)| AttributeChange { name: name.into(), value }).to_vec()
+}
+
+fn notes() -> Vec<Event> {
+    vec![
+        MarkerRecorded { name: "fraud-check".into(), payload: Some(payload("1")) }.into(),
+        ValuePublished { key: "progress".into(), value: payload("0.5") }.into(),
+        AttributesSet {
+            changes: attributes(),
+            origin: AttributeOrigin::Verb as i32,
+            by: "ada".into(),
+            reason: "a typing error".into(),
+            inbox: 9,
+        }
+        .into(),
+    ]
+}
+
 /// One of every kind, in the order of their numbers.
 pub fn events() -> Vec<Event> {
-    let (ord, attempt, inbox, finished_us) = (7, 4, 9, AT_US + 3);
-    let (by, reason) = ("ada".to_owned(), "the bank is back".to_owned());
-    let retry_at_us = Some(AT_US + 4);
+    [execution(), steps(), waits(), control(), notes(), way_back()].concat()
+}
+
+/// Who asks, and why.
+fn somebody() -> (String, String) {
+    ("ada".into(), "the bank is back".into())
+}
+
+fn execution() -> Vec<Event> {
+    let ((by, reason), left) = (somebody(), vec![300, 7]);
     vec![
         started().into(),
         ExecutionSucceeded { output: payload("42") }.into(),
         ExecutionFailed { failure: failure() }.into(),
         ExecutionCancelled {}.into(),
         ExecutionTerminated {}.into(),
-        ExecutionKilled { by: by.clone(), reason: reason.clone(), left: vec![300, 7], inbox }
-            .into(),
+        ExecutionKilled { by, reason, left, inbox: 9 }.into(),
+    ]
+}
+
+fn steps() -> Vec<Event> {
+    let (ord, attempt, finished_us) = (7, 4, AT_US + 3);
+    let ((by, reason), retry_at_us) = (somebody(), Some(AT_US + 4));
+    vec![
         scheduled().into(),
         StepStarted { ord, attempt, policy: Some(step_policy()) }.into(),
         StepSucceeded { ord, attempt, output: payload("42"), finished_us }.into(),
@@ -171,25 +250,32 @@ pub fn events() -> Vec<Event> {
         StepFailed { ord, failure: failure() }.into(),
         StepCancelRequested { ord }.into(),
         StepAbandoned { ord, why: AbandonWhy::DidNotYield as i32 }.into(),
-        StepRetryRequested { ord, by: by.clone(), reason: reason.clone(), inbox }.into(),
+        StepRetryRequested { ord, by, reason, inbox: 9 }.into(),
         TimerStarted { ord, key: key(), fire_at_us: AT_US + 5, place: "src/a.rs:1:2".into() }
             .into(),
         TimerFired { ord }.into(),
         TimerCancelled { ord }.into(),
+    ]
+}
+
+fn control() -> Vec<Event> {
+    let (ord, inbox, (by, reason)) = (7, 9, somebody());
+    let verb = CancelVerb::Rollback as i32;
+    vec![
         Shown { ord }.into(),
-        CancelRequested {
-            verb: CancelVerb::Rollback as i32,
-            by: by.clone(),
-            reason: reason.clone(),
-            inbox,
-        }
-        .into(),
-        PauseRequested { by: by.clone(), reason: reason.clone(), inbox }.into(),
+        CancelRequested { verb, by: by.clone(), reason: reason.clone(), inbox }.into(),
+        PauseRequested { by: by.clone(), reason, inbox }.into(),
         Resumed { by: by.clone(), shift_us: 5_000_000, inbox }.into(),
         Blocked { what: BlockKind::ForeignWait as i32, ord: Some(ord), failure: failure() }.into(),
         Unblocked { what: BlockKind::Mismatch as i32, ord: Some(ord), by: by.clone() }.into(),
-        VerbRefused { inbox, verb: "retry step".into(), by: by.clone(), why: "it runs".into() }
-            .into(),
+        VerbRefused { inbox, verb: "retry step".into(), by, why: "it runs".into() }.into(),
+    ]
+}
+
+fn way_back() -> Vec<Event> {
+    let (ord, attempt, inbox, finished_us) = (7, 4, 9, AT_US + 3);
+    let ((by, reason), retry_at_us) = (somebody(), Some(AT_US + 4));
+    vec![
         rollback_started().into(),
         UndoStarted { ord, attempt, policy: Some(undo_policy()) }.into(),
         UndoAttemptFailed { ord, attempt, failure: failure(), retry_at_us, finished_us }.into(),

@@ -1,6 +1,7 @@
 //! Short words for the events of small journals.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use backstitch_core::attribute::{AttributeChange, AttributeValue};
 use backstitch_core::event::*;
 use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::id::{Key, KeyKind, Ordinal};
@@ -97,13 +98,59 @@ pub fn timer_dropped(ord: Ordinal) -> Event {
     TimerCancelled { ord }.into()
 }
 
+/// A wait for the types whose names are the words of `types`.
+pub fn wait(ord: Ordinal, types: &str, until_us: Option<i64>) -> Event {
+    let (key, place) = (key(KeyKind::Wait, ord), String::new());
+    let types = types.split(' ').map(str::to_owned).collect();
+    WaitStarted { ord, key, types, until_us, place }.into()
+}
+
+pub fn received(inbox: u64, event_type: &str, accepted_at_us: i64) -> Event {
+    let (event_type, payload) = (event_type.to_owned(), Payload::json(inbox.to_string()));
+    let (event_id, by) = (String::new(), "ada".to_owned());
+    EventReceived { inbox, event_id, event_type, payload, accepted_at_us, by }.into()
+}
+
+pub fn satisfied(ord: Ordinal, inbox: u64) -> Event {
+    WaitSatisfied { ord, inbox }.into()
+}
+
+pub fn timed_out(ord: Ordinal) -> Event {
+    WaitTimedOut { ord }.into()
+}
+
+pub fn wait_dropped(ord: Ordinal) -> Event {
+    WaitCancelled { ord }.into()
+}
+
+pub fn marker(name: &str) -> Event {
+    MarkerRecorded { name: name.into(), payload: None }.into()
+}
+
+pub fn published(key: &str, value: &str) -> Event {
+    ValuePublished { key: key.into(), value: Payload::json(value.to_owned()) }.into()
+}
+
+pub fn attribute(name: &str, value: Option<i64>) -> AttributeChange {
+    AttributeChange { name: name.into(), value: value.map(AttributeValue::Integer) }
+}
+
+pub fn attributes_set(origin: AttributeOrigin, change: AttributeChange, inbox: u64) -> Event {
+    let (by, reason) = (String::new(), String::new());
+    AttributesSet { changes: vec![change], origin: origin as i32, by, reason, inbox }.into()
+}
+
 pub fn shown(ord: Ordinal) -> Event {
     Shown { ord }.into()
 }
 
 pub fn cancel(inbox: u64) -> Event {
+    asked(CancelVerb::Cancel, inbox)
+}
+
+pub fn asked(verb: CancelVerb, inbox: u64) -> Event {
     let (by, reason) = ("ada".to_owned(), String::new());
-    CancelRequested { verb: CancelVerb::Cancel as i32, by, reason, inbox }.into()
+    CancelRequested { verb: verb as i32, by, reason, inbox }.into()
 }
 
 pub fn pause(inbox: u64) -> Event {
@@ -111,7 +158,11 @@ pub fn pause(inbox: u64) -> Event {
 }
 
 pub fn resume(inbox: u64) -> Event {
-    Resumed { by: "ada".into(), shift_us: 0, inbox }.into()
+    resume_later(0, inbox)
+}
+
+pub fn resume_later(shift_us: i64, inbox: u64) -> Event {
+    Resumed { by: "ada".into(), shift_us, inbox }.into()
 }
 
 pub fn verb_refused(inbox: u64) -> Event {
@@ -145,6 +196,13 @@ pub fn rollback_into(kind: EndKind, plan: &[Ordinal]) -> Event {
     let ends_in = EndsIn { kind: kind as i32, failure: failed, output };
     let (scope, causes) = (Vec::new(), vec![cause]);
     RollbackStarted { no: 1, scope, causes, plan: plan.to_vec(), ends_in }.into()
+}
+
+/// The decision to undo `plan` because a person wants it undone.
+pub fn rollback_on_request(no: u32, plan: &[Ordinal]) -> Event {
+    let causes = vec![RollbackCause::asked(CancelVerb::Rollback, "ada", "")];
+    let ends_in = EndsIn { kind: EndKind::Cancelled as i32, failure: None, output: None };
+    RollbackStarted { no, scope: Vec::new(), causes, plan: plan.to_vec(), ends_in }.into()
 }
 
 pub fn undo_started(ord: Ordinal, attempt: u32) -> Event {
@@ -203,6 +261,12 @@ pub fn killed(left: &[Ordinal], inbox: u64) -> Event {
 pub fn header(seq: u64, kind: RowKind) -> Header {
     let now_us = (kind == RowKind::Turn).then_some(NOW_US);
     Header { seq, kind: kind as i32, at_us: NOW_US, now_us, ..Header::default() }
+}
+
+/// A turn that saw this time.
+pub fn turn_at(seq: u64, now_us: i64, events: Vec<Event>) -> Row {
+    let header = Header { at_us: now_us, now_us: Some(now_us), ..header(seq, RowKind::Turn) };
+    Row { header, events }
 }
 
 pub fn row(seq: u64, kind: RowKind, events: Vec<Event>) -> Row {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use backstitch_core::attention::AttentionEdit;
 use backstitch_core::inbox::InboxKind;
+use backstitch_core::limits::DURATION_US_MAX;
 use backstitch_core::row::Row;
 use backstitch_core::session::{Command, RowOut};
 use backstitch_store::{
-    Answer, Append, AttentionChange, Change, ErrorKind, ExecutionUpdate, Guard, Refusal,
+    Answer, Append, AttentionChange, Change, ErrorKind, ExecutionUpdate, Expects, Guard, Refusal,
 };
 
 use crate::driver::{Driver, Stopping, Written};
@@ -122,10 +123,13 @@ impl Driver {
     }
 
     fn append(&self, row: RowOut) -> Append {
-        let guard = row
-            .decides
-            .then(|| Guard { read: row.inbox_read, kinds: InboxKind::DECISIVE.to_vec() });
-        let update = row.update.map(|(status, wake_at_us)| ExecutionUpdate { status, wake_at_us });
+        let kinds = if row.decides { InboxKind::DECISIVE.to_vec() } else { Vec::new() };
+        let guard = Guard { kinds, topics: row.topics };
+        let update = row.update.map(|(status, wake_at_us)| {
+            let expires_at_us = if status.is_closed() { self.expires_at_us() } else { None };
+            ExecutionUpdate { status, wake_at_us, expires_at_us }
+        });
+        let expects = if row.after_close { Expects::Closed } else { Expects::Open };
         let attention = row.attention.into_iter().map(|edit| match edit {
             AttentionEdit::Opened(item) => AttentionChange::Open {
                 ord: item.ord,
@@ -134,7 +138,30 @@ impl Driver {
             },
             AttentionEdit::Closed { seq, ord } => AttentionChange::Close { seq, ord },
         });
-        Append { run: self.run, draft: row.draft, guard, update, attention: attention.collect() }
+        Append {
+            run: self.run,
+            draft: row.draft,
+            expects,
+            read: row.inbox_read,
+            guard,
+            update,
+            attention: attention.collect(),
+            attributes: row.attributes,
+        }
+    }
+
+    /// When the run, closed now, may be deleted.
+    fn expires_at_us(&self) -> Option<i64> {
+        let own = self.session.run().started.retention_us;
+        let kept = match own {
+            Some(us) => Some(us),
+            None => {
+                let usual = self.shared.options.retention;
+                usual.map(|kept| u64::try_from(kept.as_micros()).unwrap_or(u64::MAX))
+            }
+        };
+        let kept_us = kept.filter(|us| *us <= DURATION_US_MAX)?;
+        Some(self.shared.clock.now_us().saturating_add_unsigned(kept_us))
     }
 
     async fn rebuild_until_it_works(&mut self) -> Result<(), Error> {

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use backstitch_core::event::BlockKind;
 use backstitch_core::failure::{Class, Failure, Origin};
-use backstitch_core::session::Mismatch;
+use backstitch_core::session::{GroupStart, Mismatch, Patches};
 
 use crate::code::{Played, RunningCode};
 use crate::desk::Desk;
 use crate::driver::{Driver, Origin as RunOrigin, Stopping};
 use crate::live::{Attempted, Mail};
+use crate::program::Program;
 
 impl Driver {
     /// Brings a run that was just loaded to where its journal ends.
@@ -74,18 +75,36 @@ impl Driver {
             );
             return;
         };
-        let (seed, input) = (run.started.seed, run.started.input.clone());
+        let begun_blocked = run.turns == 0 && run.is_held_by_block();
         self.session.attach();
+        match self.running_code(&*program) {
+            Ok(code) => self.code = Some(code),
+            Err(failure) => return self.block(BlockKind::Mismatch, failure),
+        }
+        if begun_blocked && self.is_still_foreign(&*program) {
+            return self.block_foreign("is quiet with nothing outstanding");
+        }
+        self.replay();
+    }
+
+    fn running_code(&self, program: &dyn Program) -> Result<RunningCode, Failure> {
+        let started = &self.session.run().started;
         let mail = self.mail_in.clone();
         let foreign = move || {
             let _ = mail.send(Mail::Foreign);
         };
-        let desk = Desk::new(self.execution.clone(), seed, Box::new(foreign));
-        match program.start(desk.clone(), &input) {
-            Ok(future) => self.code = Some(RunningCode::new(desk, future)),
-            Err(failure) => return self.block(BlockKind::Mismatch, failure),
-        }
-        self.replay();
+        let desk = Desk::new(self.execution.clone(), started.seed, Box::new(foreign));
+        let future = program.start(desk.clone(), &started.input)?;
+        Ok(RunningCode::new(desk, future))
+    }
+
+    /// Whether code that was blocked before its first turn would be blocked again: found out on a
+    /// copy of it, so that the journal is spared the try.
+    fn is_still_foreign(&self, program: &dyn Program) -> bool {
+        let now_us = self.shared.clock.now_us();
+        let first = GroupStart { group: 1, now_us, show: None, patches: Patches::Live };
+        let copy = self.running_code(program);
+        copy.is_ok_and(|mut copy| !copy.play(&first).report.does_anything())
     }
 
     fn replay(&mut self) {
@@ -165,7 +184,7 @@ impl Driver {
     pub(super) fn poll_for_foreign_progress(&mut self) {
         let Some(code) = self.code.as_mut() else { return };
         code.desk.listen();
-        if self.session.is_live() && code.poll().is_progress() {
+        if self.session.is_live() && code.poll().report.does_anything() {
             self.block_foreign("made progress without being shown anything");
         }
     }

@@ -10,6 +10,7 @@ use backstitch_core::session::{AttemptEnd, Command};
 use tracing::Instrument;
 
 use crate::attempt::{self, AttemptOptions};
+use crate::delays::DelayQuestion;
 use crate::desk::Inside;
 use crate::driver::Driver;
 use crate::live::{AttemptEnded, Attempted, Mail};
@@ -65,6 +66,14 @@ impl Driver {
         let (key, policy) = (step.key.clone(), step.policy.clone());
         let body = self.bodies.get(&ord).expect("a session starts only steps it was asked for");
         let body = body.clone();
+        let delays = body.delays.map(|delays| DelayQuestion {
+            delays,
+            owner: format!("step {key}"),
+            what: Inside::Body,
+            retry: policy.retry.clone(),
+            attempt,
+            spent: step.spent,
+        });
         let cancel = CancelToken::default();
         let options = self.options(Inside::Body, timeout_us, &cancel);
         let span = tracing::info_span!(
@@ -82,8 +91,10 @@ impl Driver {
         self.steps_running.insert(ord, cancel);
         let (mail, clock) = (self.mail_in.clone(), self.shared.clock.clone());
         let task = async move {
-            let end = attempt::run(options, move || body(call), AttemptEnd::Returned).await;
-            if let AttemptEnd::Failed(failure) = &end {
+            let make = move || (body.attempt)(call);
+            let end = attempt::run(options, make, AttemptEnd::Returned).await;
+            let end = DelayQuestion::answer(delays, end);
+            if let AttemptEnd::Failed { failure, .. } = &end {
                 tracing::info!(%failure, "attempt failed");
             }
             // A driver that is gone has no use for it.
@@ -100,6 +111,15 @@ impl Driver {
         let causes: Vec<RollbackCause> =
             run.rollback.as_ref().map(|rollback| rollback.causes.clone()).unwrap_or_default();
         let handler = self.handlers.get(&ord).expect("a session starts only undos at hand").clone();
+        let policy = step.undo.policy.as_ref().expect("what is started has a policy");
+        let delays = handler.delays.map(|delays| DelayQuestion {
+            delays,
+            owner: format!("the undo of step {}", step.key),
+            what: Inside::Undo,
+            retry: policy.retry.clone(),
+            attempt,
+            spent: step.undo.spent,
+        });
         let cancel = CancelToken::default();
         let options = self.options(Inside::Undo, timeout_us, &cancel);
         let span = tracing::info_span!(
@@ -120,8 +140,9 @@ impl Driver {
         let (mail, clock) = (self.mail_in.clone(), self.shared.clock.clone());
         let task = async move {
             let done = |()| AttemptEnd::Returned(Payload::default());
-            let end = attempt::run(options, move || handler(call), done).await;
-            if let AttemptEnd::Failed(failure) = &end {
+            let end = attempt::run(options, move || (handler.attempt)(call), done).await;
+            let end = DelayQuestion::answer(delays, end);
+            if let AttemptEnd::Failed { failure, .. } = &end {
                 tracing::warn!(%failure, "undo attempt failed");
             }
             let (what, at_us) = (Attempted::Undo, clock.now_us());

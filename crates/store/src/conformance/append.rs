@@ -7,8 +7,8 @@ use backstitch_core::row::Row;
 use backstitch_core::status::Status;
 
 use super::Subject;
-use super::bench::{Bench, assert_appended, assert_refused, draft, new_put};
-use crate::{Answer, Append, AttentionChange, ExecutionUpdate, Guard, Refusal, RunNo};
+use super::bench::{Bench, assert_appended, assert_refused, draft, guard, new_put, update};
+use crate::{Answer, Append, AttentionChange, ExecutionUpdate, Guard, InboxPut, Refusal, RunNo};
 
 /// A journal is read back as it was written, in pages of any size.
 pub async fn rows_come_back_in_order_and_byte_for_byte(subject: impl Subject) {
@@ -50,13 +50,13 @@ pub async fn b96_a_repeated_append_gets_the_same_answer(subject: impl Subject) {
     let bench = Bench::new(subject);
     let run = bench.start(1).await;
     let append = Append {
-        update: Some(ExecutionUpdate { status: Status::Suspended, wake_at_us: Some(77) }),
+        update: Some(ExecutionUpdate { wake_at_us: Some(77), ..update(Status::Suspended) }),
         ..bench.new_append(run, 2)
     };
     let first = bench.commit(append.clone()).await;
     bench.set_clock(9_000_000);
     assert_eq!(bench.commit(append.clone()).await, first);
-    let update = Some(ExecutionUpdate { status: Status::Running, wake_at_us: None });
+    let update = Some(update(Status::Running));
     assert_appended(bench.commit(Append { update, ..bench.new_append(run, 3) }).await);
     assert_eq!(bench.commit(append).await, first, "also when it is no longer the last one");
     assert_eq!(bench.seqs(run).await, [1, 2, 3]);
@@ -118,7 +118,7 @@ pub async fn p8_a_closing_row_is_refused_while_a_cancel_stands_unread(subject: i
     let bench = Bench::new(subject);
     let run = bench.start(1).await;
     let put = bench.store.commit(new_put(run, InboxKind::Cancel, "cancel-1").into());
-    let guard = Some(Guard { read: 0, kinds: InboxKind::DECISIVE.to_vec() });
+    let guard = guard(InboxKind::DECISIVE);
     let closing = Append { guard, ..bench.new_closing(run, 2) };
     // Offered in one breath, so that both stand in one batch.
     let refused = bench.store.commit(closing.clone().into());
@@ -128,8 +128,7 @@ pub async fn p8_a_closing_row_is_refused_while_a_cancel_stands_unread(subject: i
     let info = bench.store.run(run).await.unwrap().expect("was started");
     assert_eq!(info.closed_at_us, None);
 
-    let guard = Some(Guard { read: 1, kinds: InboxKind::DECISIVE.to_vec() });
-    assert_appended(bench.commit(Append { guard, ..closing }).await);
+    assert_appended(bench.commit(Append { read: 1, ..closing }).await);
 }
 
 /// Rows that were read, or that nobody asked about, hold nothing up.
@@ -142,7 +141,8 @@ pub async fn a_guard_looks_only_at_its_kinds_and_at_what_is_unread(subject: impl
     }
     bench.put(other, InboxKind::Kill, "kill").await;
     let guarded = |read, kinds: &[InboxKind]| Append {
-        guard: Some(Guard { read, kinds: kinds.to_vec() }),
+        read,
+        guard: guard(kinds),
         ..bench.new_append(run, 2)
     };
     let decisive = InboxKind::DECISIVE;
@@ -156,8 +156,43 @@ pub async fn a_guard_looks_only_at_its_kinds_and_at_what_is_unread(subject: impl
         assert_refused(bench.commit(append).await, Refusal::Unread(unread));
     }
     assert_appended(bench.commit(guarded(1, &[InboxKind::RetryStep, InboxKind::Kill])).await);
-    let guard = Some(Guard { read: 4, kinds: decisive.to_vec() });
-    assert_appended(bench.commit(Append { guard, ..bench.new_append(run, 3) }).await);
+    let guard = guard(decisive);
+    assert_appended(bench.commit(Append { read: 4, guard, ..bench.new_append(run, 3) }).await);
+}
+
+/// An event that was acknowledged in time is not overtaken by the timeout of whoever waits for it.
+pub async fn p8_a_wait_does_not_time_out_while_its_event_stands_unread(subject: impl Subject) {
+    let bench = Bench::new(subject);
+    let run = bench.start(1).await;
+    for (place, topic) in ["paid", "shipped", "paid"].into_iter().enumerate() {
+        let put = new_put(run, InboxKind::Event, &format!("event-{place}"));
+        bench.commit(InboxPut { topic: topic.into(), ..put }).await;
+    }
+    // A verb whose topic happens to be the one that is waited for.
+    let verb = new_put(run, InboxKind::Resume, "resume");
+    bench.commit(InboxPut { topic: "resumed".into(), ..verb }).await;
+    let waiting = |read, topics: &[&str], kinds: &[InboxKind]| Append {
+        read,
+        guard: Guard {
+            kinds: kinds.to_vec(),
+            topics: topics.iter().copied().map(Into::into).collect(),
+        },
+        ..bench.new_append(run, 2)
+    };
+    use InboxKind::{Cancel, Event, Resume};
+    for (append, unread) in [
+        (waiting(0, &["paid"], &[]), vec![Event]),
+        (waiting(2, &["other", "paid"], &[]), vec![Event]),
+        (waiting(1, &["shipped"], &[Resume]), vec![Event, Resume]),
+        (waiting(3, &["paid"], &[Resume]), vec![Resume]),
+        (waiting(0, &[], &[Event]), vec![Event]),
+    ] {
+        assert_refused(bench.commit(append).await, Refusal::Unread(unread));
+    }
+    assert_appended(bench.commit(waiting(2, &["shipped", "resumed"], &[Cancel])).await);
+    let read_all =
+        Append { draft: draft(3, bench.store.fence()), ..waiting(4, &["paid"], &[Event]) };
+    assert_appended(bench.commit(read_all).await);
 }
 
 /// A row that is refused takes its update and its attention items with it.
@@ -168,8 +203,8 @@ pub async fn a_refused_append_changes_nothing(subject: impl Subject) {
     let before = bench.store.run(run).await.unwrap();
     let opened = AttentionChange::Open { ord: 1, kind: "k".into(), message: "m".into() };
     let append = Append {
-        guard: Some(Guard { read: 0, kinds: vec![InboxKind::Cancel] }),
-        update: Some(ExecutionUpdate { status: Status::Failed, wake_at_us: Some(1) }),
+        guard: guard(&[InboxKind::Cancel]),
+        update: Some(ExecutionUpdate { wake_at_us: Some(1), ..update(Status::Failed) }),
         attention: vec![opened],
         ..bench.new_append(run, 2)
     };
@@ -202,7 +237,7 @@ pub async fn an_update_changes_the_execution_row(subject: impl Subject) {
     let run = bench.start(1).await;
     let updates = [(Status::Suspended, Some(123)), (Status::Running, None), (Status::Stuck, None)];
     for (seq, (status, wake_at_us)) in (2..).zip(updates) {
-        let update = ExecutionUpdate { status, wake_at_us };
+        let update = ExecutionUpdate { wake_at_us, ..update(status) };
         let append = Append { update: Some(update.clone()), ..bench.new_append(run, seq) };
         assert_appended(bench.commit(append).await);
         let info = bench.store.run(run).await.unwrap().expect("was started");

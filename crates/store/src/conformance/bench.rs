@@ -11,8 +11,8 @@ use bytes::Bytes;
 
 use super::Subject;
 use crate::{
-    Answer, Append, Change, ExecutionUpdate, InboxPut, NewExecution, NowUs, Refusal, RunNo, Start,
-    Store,
+    Answer, Append, Change, ExecutionUpdate, Expects, Guard, InboxPut, NewExecution, NowUs,
+    Refusal, RunNo, Start, Store,
 };
 
 pub(super) struct Bench {
@@ -65,6 +65,7 @@ impl Bench {
             first: draft(1, self.store.fence()),
             expected: None,
             status: Status::Pending,
+            attributes: Vec::new(),
         }
     }
 
@@ -78,12 +79,21 @@ impl Bench {
     /// An append of nothing but a row.
     pub(super) fn new_append(&self, run: RunNo, seq: u64) -> Append {
         let draft = draft(seq, self.store.fence());
-        Append { run, draft, guard: None, update: None, attention: Vec::new() }
+        Append {
+            run,
+            draft,
+            expects: Expects::Open,
+            read: 0,
+            guard: Guard::default(),
+            update: None,
+            attention: Vec::new(),
+            attributes: Vec::new(),
+        }
     }
 
     /// An append that closes the run.
     pub(super) fn new_closing(&self, run: RunNo, seq: u64) -> Append {
-        let update = Some(ExecutionUpdate { status: Status::Succeeded, wake_at_us: None });
+        let update = Some(update(Status::Succeeded));
         Append { update, ..self.new_append(run, seq) }
     }
 
@@ -104,7 +114,26 @@ impl Bench {
 
 pub(super) fn new_put(run: RunNo, kind: InboxKind, request_id: &str) -> InboxPut {
     let payload = Bytes::copy_from_slice(request_id.as_bytes());
-    InboxPut { run, kind, request_id: request_id.into(), payload, digest: [3; 32] }
+    InboxPut {
+        run,
+        kind,
+        request_id: request_id.into(),
+        topic: String::new(),
+        payload,
+        digest: [3; 32],
+        changed: true,
+        rows_max: u64::MAX,
+    }
+}
+
+/// An update that says nothing but a status.
+pub(super) fn update(status: Status) -> ExecutionUpdate {
+    ExecutionUpdate { status, wake_at_us: None, expires_at_us: None }
+}
+
+/// A guard against unread rows of these kinds.
+pub(super) fn guard(kinds: &[InboxKind]) -> Guard {
+    Guard { kinds: kinds.to_vec(), topics: Vec::new() }
 }
 
 pub(super) fn run_id(number: u32) -> RunId {

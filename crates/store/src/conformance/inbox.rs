@@ -4,12 +4,14 @@ use backstitch_core::inbox::{InboxKind, InboxRow};
 
 use super::Subject;
 use super::bench::{Bench, assert_appended, assert_refused, new_put};
-use crate::{Answer, Refusal, RunNo};
+use crate::{Answer, InboxPut, Refusal, RunNo};
 
 #[track_caller]
 fn assert_accepted(answer: Answer) -> (u64, i64) {
     match answer {
-        Answer::Accepted { number, accepted_at_us, first: true } => (number, accepted_at_us),
+        Answer::Accepted { number, accepted_at_us, changed: true, first: true } => {
+            (number, accepted_at_us)
+        }
         other => panic!("not accepted for the first time: {other:?}"),
     }
 }
@@ -24,8 +26,9 @@ pub async fn requests_are_numbered_per_run_in_order(subject: impl Subject) {
         let put = new_put(run, kind, &format!("request-{number}"));
         let (given, accepted_at_us) = assert_accepted(bench.commit(put.clone()).await);
         assert_eq!(given, number);
-        let (request_id, payload) = (put.request_id, put.payload);
-        expected.push(InboxRow { number, kind, request_id, payload, accepted_at_us });
+        let InboxPut { request_id, topic, payload, changed, .. } = put;
+        let row = InboxRow { number, kind, request_id, topic, payload, changed, accepted_at_us };
+        expected.push(row);
         bench.put(other, kind, &format!("other-{number}")).await;
     }
     assert_eq!(bench.store.inbox(run, 0, 10).await.unwrap(), expected);
@@ -46,7 +49,7 @@ pub async fn p8_a_repeated_request_gets_its_first_answer(subject: impl Subject) 
     let (first, again) =
         (bench.store.commit(put.clone().into()), bench.store.commit(put.clone().into()));
     let (number, accepted_at_us) = assert_accepted(first.await.unwrap());
-    let repeated = Answer::Accepted { number, accepted_at_us, first: false };
+    let repeated = Answer::Accepted { number, accepted_at_us, changed: true, first: false };
     assert_eq!(again.await.unwrap(), repeated);
     bench.set_clock(9_000_000);
     bench.put(run, InboxKind::Pause, "another").await;
@@ -82,7 +85,7 @@ pub async fn p8_a_repeated_request_gets_its_first_answer_after_the_run_closed(
     let put = new_put(run, InboxKind::Cancel, "request");
     let (number, accepted_at_us) = assert_accepted(bench.commit(put.clone()).await);
     assert_appended(bench.commit(bench.new_closing(run, 2)).await);
-    let repeated = Answer::Accepted { number, accepted_at_us, first: false };
+    let repeated = Answer::Accepted { number, accepted_at_us, changed: true, first: false };
     assert_eq!(bench.commit(put).await, repeated);
 }
 
@@ -112,4 +115,53 @@ pub async fn a_request_to_an_unknown_run_is_refused(subject: impl Subject) {
     for run in [RunNo(-1), RunNo(0), RunNo(99), RunNo(i64::MAX)] {
         assert_refused(bench.put(run, InboxKind::Kill, "kill").await, Refusal::UnknownRun);
     }
+}
+
+/// What the sender was told stands with the row, and so does the type of an event.
+pub async fn p8_a_repeated_request_is_told_what_the_first_was(subject: impl Subject) {
+    let bench = Bench::new(subject);
+    let run = bench.start(1).await;
+    let event = InboxPut {
+        topic: "paid".into(),
+        changed: false,
+        ..new_put(run, InboxKind::Event, "event")
+    };
+    let first = bench.commit(event.clone()).await;
+    let Answer::Accepted { number: 1, accepted_at_us, changed: false, first: true } = first else {
+        panic!("not accepted as it was put: {first:?}");
+    };
+    let again = InboxPut { changed: true, ..event.clone() };
+    let repeated = Answer::Accepted { number: 1, accepted_at_us, changed: false, first: false };
+    assert_eq!(bench.commit(again.clone()).await, repeated);
+    let bench = bench.reopen().await;
+    assert_eq!(bench.commit(again).await, repeated);
+    let rows = bench.store.inbox(run, 0, 10).await.unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!((rows[0].kind, &*rows[0].topic, rows[0].changed), (event.kind, "paid", false));
+}
+
+/// Rows that were read count as well: this bounds what a run can ever be sent (P12).
+pub async fn a_full_inbox_takes_nothing_new(subject: impl Subject) {
+    let bench = Bench::new(subject);
+    let (run, other) = (bench.start(1).await, bench.start(2).await);
+    let put = |run, request_id: &str| InboxPut {
+        rows_max: 3,
+        ..new_put(run, InboxKind::Event, request_id)
+    };
+    for number in 1..=3 {
+        let request_id = format!("event-{number}");
+        assert_eq!(assert_accepted(bench.commit(put(run, &request_id)).await).0, number);
+    }
+    assert_refused(bench.commit(put(run, "event-4")).await, Refusal::Full);
+    assert_accepted(bench.commit(put(other, "event-4")).await);
+    let bench = bench.reopen().await;
+    assert_refused(bench.commit(put(run, "event-4")).await, Refusal::Full);
+    let repeated = bench.commit(put(run, "event-1")).await;
+    assert!(matches!(repeated, Answer::Accepted { number: 1, first: false, .. }), "{repeated:?}");
+    // Who may put more still can.
+    let kill = bench.put(run, InboxKind::Kill, "kill").await;
+    assert_eq!(assert_accepted(kill).0, 4);
+    assert_appended(bench.commit(bench.new_closing(run, 2)).await);
+    let late = bench.commit(put(run, "event-4")).await;
+    assert_refused(late, Refusal::Closed);
 }

@@ -1,5 +1,7 @@
 //! Reads.
 
+use backstitch_core::attribute::AttributeValue;
+
 use super::Subject;
 use super::bench::{Bench, assert_appended};
 use crate::{RunInfo, RunNo};
@@ -69,6 +71,10 @@ pub async fn reads_of_what_is_not_there_are_empty(subject: impl Subject) {
     assert!(bench.store.open_runs(RunNo(0), 10).await.unwrap().is_empty());
     assert!(bench.store.runs(RunNo(i64::MAX), 10).await.unwrap().is_empty());
     assert!(bench.store.attention(10).await.unwrap().is_empty());
+    assert!(bench.store.calls(10).await.unwrap().is_empty());
+    assert!(bench.store.expired(i64::MAX, 10).await.unwrap().is_empty());
+    let value = AttributeValue::Flag(true);
+    assert!(bench.store.find("Vip", &value, RunNo(i64::MAX), 10).await.unwrap().is_empty());
     // Neither is what lies beyond the end of a journal.
     let run = bench.start(1).await;
     for after in [1, 2, 1 << 28, u64::MAX] {

@@ -1,10 +1,9 @@
 //! One change inside the open transaction: conditions first, then writes.
 //!
 //! **Invariant:** an append is one insert into `journal` and nothing else, unless it brings an
-//! update of the execution row or changes of attention items. Where a journal ends is kept in
-//! memory, because the owner of the file is the only one who appends.
+//! update of the execution row, attention items or search attributes. Where a journal ends is kept
+//! in memory until somebody else writes to the file.
 
-use backstitch_core::inbox::InboxKind;
 use backstitch_core::row::Draft;
 use bytes::Bytes;
 use rusqlite::{Connection, params};
@@ -12,18 +11,26 @@ use rusqlite::{Connection, params};
 use super::error::Trouble;
 use super::query::{self, place};
 use super::tails::Tails;
-use crate::rules::{Accepted, Facts, Tail, judge_append, judge_inbox, judge_start, repeated};
+use super::{attributes, calls, deletion};
+use crate::role::Role;
+use crate::rules::{
+    Accepted, Facts, Tail, Unread, append_calls, closed_after, is_guests, judge_append,
+    judge_delete, judge_inbox, judge_of_the_owner, judge_start, put_calls,
+};
 use crate::{
-    Answer, Append, AttentionChange, Change, CommittedRow, ErrorKind, InboxPut, RunInfo, RunNo,
-    Start, StoreError,
+    Answer, Append, AttentionChange, Change, CommittedRow, ErrorKind, ExecutionUpdate, InboxPut,
+    RunInfo, RunNo, Start, StoreError,
 };
 
 /// A transaction under way.
 pub(super) struct Apply<'a> {
     pub connection: &'a Connection,
-    pub tails: &'a mut Tails,
-    pub next_run: &'a mut RunNo,
+    pub role: Role,
+    /// The newest fence.
     pub fence: u64,
+    pub tails: &'a mut Tails,
+    /// The number of the next run, if it is known.
+    pub next_run: &'a mut Option<RunNo>,
     /// The stamp of everything in this transaction.
     pub at_us: i64,
     /// The rows appended so far, if somebody wants to see them.
@@ -49,10 +56,13 @@ impl Applied {
 
 impl Apply<'_> {
     pub(super) fn change(&mut self, change: &Change) -> Result<Applied, Trouble> {
+        let role = self.role;
         let judged = match change {
-            Change::Start(start) => judge_start(self, start)?,
-            Change::Append(append) => judge_append(self, append)?,
+            Change::Start(start) => judge_start(self, role, start)?,
+            Change::Append(append) => judge_append(self, role, append)?,
             Change::Inbox(put) => judge_inbox(self, put)?,
+            Change::Heard(_) | Change::Purge { .. } => judge_of_the_owner(self, role)?,
+            Change::Delete(run) => judge_delete(self, *run)?,
         };
         if let Some(answer) = judged {
             return Ok(Applied::Judged(answer));
@@ -61,27 +71,29 @@ impl Apply<'_> {
             Change::Start(start) => self.start(start)?,
             Change::Append(append) => self.append(append)?,
             Change::Inbox(put) => self.put(put)?,
+            Change::Heard(heard) => {
+                calls::heard(self.connection, heard)?;
+                Answer::Heard
+            }
+            Change::Delete(run) => {
+                deletion::delete(self.connection, *run)?;
+                self.tails.forget(*run);
+                Answer::Deleted
+            }
+            Change::Purge { rows } => {
+                Answer::Purged { more: deletion::purge(self.connection, *rows)? }
+            }
         };
         Ok(Applied::Written(answer))
     }
 
-    /// Whether this change, whose commit had an unknown outcome, is there.
-    pub(super) fn is_there(&mut self, change: &Change) -> rusqlite::Result<bool> {
-        Ok(match change {
-            Change::Start(start) => {
-                let new = &start.execution;
-                query::newest(self.connection, &new.namespace, &new.id)?
-                    .is_some_and(|info| info.new.run_id == new.run_id)
-            }
-            Change::Append(append) => repeated(self, append)?.is_some(),
-            Change::Inbox(put) => self.accepted(put.run, &put.request_id)?.is_some(),
-        })
-    }
-
     fn start(&mut self, start: &Start) -> Result<Answer, Trouble> {
-        let (run, new, at_us) = (*self.next_run, &start.execution, self.at_us);
-        // A number that a failed transaction has taken is left out.
-        *self.next_run = RunNo(run.0 + 1);
+        let (new, at_us) = (&start.execution, self.at_us);
+        let run = match *self.next_run {
+            Some(run) => run,
+            None => deletion::next_run(self.connection)?,
+        };
+        *self.next_run = Some(RunNo(run.0 + 1));
         self.connection
             .prepare_cached(
                 "INSERT INTO executions (run_no, namespace, id, run_id, workflow, version,
@@ -101,34 +113,29 @@ impl Apply<'_> {
                 start.status as i32,
             ])?;
         self.push(run, &start.first)?;
+        attributes::set(self.connection, run, &start.attributes)?;
+        if is_guests(start) {
+            calls::call(self.connection, run)?;
+        }
         self.tails.set(run, Tail { last: 1, closed: false });
         Ok(Answer::Started { run, at_us })
     }
 
     fn append(&mut self, append: &Append) -> Result<Answer, Trouble> {
-        let (run, at_us) = (append.run, self.at_us);
-        let last = append.draft.header.seq;
+        let (run, last) = (append.run, append.draft.header.seq);
         self.push(run, &append.draft)?;
-        let mut closed = false;
+        if append_calls(self, append)? {
+            calls::call(self.connection, run)?;
+        }
         if let Some(update) = &append.update {
-            closed = update.status.is_closed();
-            self.connection
-                .prepare_cached(
-                    "UPDATE executions SET status = ?2, wake_at_us = ?3, closed_at_us = ?4
-                     WHERE run_no = ?1",
-                )?
-                .execute(params![
-                    run.0,
-                    update.status as i32,
-                    update.wake_at_us,
-                    closed.then_some(at_us),
-                ])?;
+            self.update(run, update)?;
         }
         for change in &append.attention {
             self.change_attention(run, last, change)?;
         }
-        self.tails.set(run, Tail { last, closed });
-        Ok(Answer::Appended { at_us })
+        attributes::set(self.connection, run, &append.attributes)?;
+        self.tails.set(run, Tail { last, closed: closed_after(append) });
+        Ok(Answer::Appended { at_us: self.at_us })
     }
 
     fn push(&mut self, run: RunNo, draft: &Draft) -> Result<(), Trouble> {
@@ -143,8 +150,25 @@ impl Apply<'_> {
         Ok(())
     }
 
+    fn update(&self, run: RunNo, update: &ExecutionUpdate) -> Result<(), Trouble> {
+        let closed = update.status.is_closed();
+        self.connection
+            .prepare_cached(
+                "UPDATE executions SET status = ?2, wake_at_us = ?3, closed_at_us = ?4,
+                   expires_at_us = ?5 WHERE run_no = ?1",
+            )?
+            .execute(params![
+                run.0,
+                update.status as i32,
+                update.wake_at_us,
+                closed.then_some(self.at_us),
+                update.expires_at_us.filter(|_| closed),
+            ])?;
+        Ok(())
+    }
+
     fn change_attention(
-        &mut self,
+        &self,
         run: RunNo,
         opened_by: u64,
         change: &AttentionChange,
@@ -168,26 +192,32 @@ impl Apply<'_> {
     }
 
     fn put(&mut self, put: &InboxPut) -> Result<Answer, Trouble> {
+        let tail = self.tail(put.run)?.expect("judged to be there");
+        if put_calls(self.role, tail) {
+            calls::call(self.connection, put.run)?;
+        }
         let last = query::inbox_last(self.connection, put.run)?;
         let (number, before_us) = last.map_or((1, i64::MIN), |(last, at_us)| (last + 1, at_us));
-        // The clock may have been set back since the process before this one (P8).
+        // Another process may have another clock, and the one before this one had (P8).
         let accepted_at_us = self.at_us.max(before_us);
         let place = place(put.run, number).ok_or_else(|| out_of_places(put.run))?;
         self.connection
             .prepare_cached(
-                "INSERT INTO inbox (place, run_no, request_id, kind, payload, digest,
-                   accepted_at_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO inbox (place, run_no, request_id, kind, topic, payload, digest,
+                   changed, accepted_at_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(params![
                 place,
                 put.run.0,
                 put.request_id,
                 put.kind as i32,
+                put.topic,
                 &put.payload[..],
                 put.digest,
+                put.changed,
                 accepted_at_us,
             ])?;
-        Ok(Answer::Accepted { number, accepted_at_us, first: true })
+        Ok(Answer::Accepted { number, accepted_at_us, changed: put.changed, first: true })
     }
 }
 
@@ -213,8 +243,13 @@ impl Facts for Apply<'_> {
         query::journal_row(self.connection, run, seq)
     }
 
-    fn unread(&mut self, run: RunNo, read: u64) -> rusqlite::Result<Vec<InboxKind>> {
+    fn unread(&mut self, run: RunNo, read: u64) -> rusqlite::Result<Vec<Unread>> {
         query::unread(self.connection, run, read)
+    }
+
+    fn inbox_rows(&mut self, run: RunNo) -> rusqlite::Result<u64> {
+        let last = query::inbox_last(self.connection, run)?;
+        Ok(last.map_or(0, |(number, _)| number))
     }
 
     fn accepted(&mut self, run: RunNo, request: &str) -> rusqlite::Result<Option<Accepted>> {
@@ -223,6 +258,14 @@ impl Facts for Apply<'_> {
 
     fn newest(&mut self, namespace: &str, id: &str) -> rusqlite::Result<Option<RunInfo>> {
         query::newest(self.connection, namespace, id)
+    }
+
+    fn has_attention(&mut self, run: RunNo) -> rusqlite::Result<bool> {
+        deletion::has_attention(self.connection, run)
+    }
+
+    fn is_called(&mut self, run: RunNo) -> rusqlite::Result<bool> {
+        calls::is_called(self.connection, run)
     }
 }
 

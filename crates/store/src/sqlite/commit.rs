@@ -13,15 +13,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
+use tokio::sync::watch;
 
 use super::apply::{Applied, Apply};
 use super::error::{Trouble, explain};
-use super::open::{self, Owned};
+use super::migrate;
+use super::news::{News, Others};
+use super::open::{self, Opened};
 use super::place::Place;
 use super::tails::Tails;
 use super::testing::DiskPoint;
+use super::traces::{self, Traces};
 use super::writer::Offer;
 use super::{SqliteOptions, testing::Testing};
+use crate::role::Role;
 use crate::{AfterSync, CommittedRow, ErrorKind, NowUs, RunNo, StoreError};
 
 /// Applies batches to a connection that may get lost.
@@ -34,11 +39,27 @@ pub(super) struct Committer {
     connection: Option<Connection>,
     /// The batch of that commit. There is at most one, because nothing is written meanwhile.
     unknown: Option<Batch>,
-    tails: Tails,
-    next_run: RunNo,
-    fence: u64,
+    role: Role,
+    news: News,
+    remembered: Remembered,
     place: Place,
     stamped_us: i64,
+}
+
+/// What is known of the file, until somebody else writes to it or a transaction fails.
+#[derive(Default)]
+struct Remembered {
+    tails: Tails,
+    next_run: Option<RunNo>,
+    schema: Schema,
+}
+
+/// What a guest knows of the schema, which a newer owner may have changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Schema {
+    #[default]
+    Unchecked,
+    Known,
 }
 
 /// Offers with what has become, or may have become, of them.
@@ -59,18 +80,23 @@ enum Outcome {
 }
 
 impl Committer {
-    pub(super) fn new(path: Arc<Path>, options: SqliteOptions, owned: Owned) -> Committer {
+    pub(super) fn new(
+        path: Arc<Path>,
+        options: SqliteOptions,
+        opened: Opened,
+        tell: watch::Sender<u64>,
+    ) -> Committer {
         Committer {
             path,
             now: options.now,
             after_sync: options.after_sync,
             testing: options.testing,
-            connection: Some(owned.connection),
+            connection: Some(opened.connection),
             unknown: None,
-            tails: Tails::default(),
-            next_run: owned.next_run,
-            fence: owned.fence,
-            place: owned.place,
+            role: opened.role,
+            news: News::new(opened.seen, tell),
+            remembered: Remembered::default(),
+            place: opened.place,
             stamped_us: i64::MIN,
         }
     }
@@ -78,6 +104,22 @@ impl Committer {
     /// Whether the file is open.
     pub(super) fn is_sound(&self) -> bool {
         self.connection.is_some()
+    }
+
+    /// What it writes as.
+    pub(super) fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Looks whether somebody else has written, while there is nothing to do.
+    pub(super) fn look_around(&mut self) {
+        let Some(connection) = &self.connection else { return };
+        match self.news.look(connection) {
+            Ok(Others::WereQuiet) => {}
+            Ok(Others::Wrote) => self.remembered.forget(),
+            // Whatever it is, the next transaction meets it as well, and somebody hears of it.
+            Err(why) => tracing::debug!(path = %self.path.display(), %why, "cannot look around"),
+        }
     }
 
     /// Applies a batch and answers it; an unknown outcome is answered when it is known.
@@ -144,14 +186,26 @@ impl Committer {
         self.testing.limit_pages(connection)?;
         self.place.check(&self.path)?;
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
+        match self.news.look(connection)? {
+            Others::WereQuiet => {}
+            Others::Wrote => self.remembered.forget(),
+        }
+        match (self.role, self.remembered.schema) {
+            (Role::Guest, Schema::Unchecked) => {
+                migrate::check(connection, &self.path)?;
+                self.remembered.schema = Schema::Known;
+            }
+            (Role::Guest, Schema::Known) | (Role::Owner { .. }, _) => {}
+        }
         // The lock makes sure that there is no other owner, unless somebody has taken it away.
         let newest = open::newest_fence(connection)?;
         self.stamped_us = self.stamped_us.max((self.now)());
         let mut apply = Apply {
             connection,
-            tails: &mut self.tails,
-            next_run: &mut self.next_run,
+            role: self.role,
             fence: newest,
+            tails: &mut self.remembered.tails,
+            next_run: &mut self.remembered.next_run,
             at_us: self.stamped_us,
             rows: self.after_sync.as_ref().map(|_| rows),
         };
@@ -165,7 +219,7 @@ impl Committer {
     }
 
     fn roll_back(&mut self, connection: &Connection) {
-        self.tails.clear();
+        self.remembered.forget();
         // SQLite itself has rolled back after some errors.
         if !connection.is_autocommit()
             && let Err(error) = connection.execute_batch("ROLLBACK")
@@ -197,7 +251,7 @@ impl Committer {
         let connection = match self.reopen() {
             Ok(connection) => connection,
             Err(error) => {
-                if let Ok(Lookup::Absent) = self.look_without_writing()
+                if let Ok(Traces::Absent) = self.look_without_writing()
                     && let Some(batch) = self.unknown.take()
                 {
                     refuse(batch.offers, &error);
@@ -205,13 +259,15 @@ impl Committer {
                 return Err(error);
             }
         };
+        self.remembered.forget();
+        self.news.forget();
         let looked = self.look(&connection);
         tracing::info!(path = %self.path.display(), "the file can be written again");
         self.connection = Some(connection);
         if let Some(batch) = self.unknown.take() {
             match looked {
-                Ok(Lookup::There) => self.publish(batch),
-                Ok(Lookup::Absent) => refuse(batch.offers, &self.not_applied()),
+                Ok(Traces::There) => self.publish(batch),
+                Ok(Traces::Absent) => refuse(batch.offers, &self.not_applied()),
                 // Each place where it might be is damaged. That must not hold up anybody else.
                 Err(error) => refuse(batch.offers, &explain(&self.path, &error)),
             }
@@ -223,39 +279,24 @@ impl Committer {
         self.place.check(&self.path)?;
         let ordered = self.testing.at(DiskPoint::Reopen);
         ordered.map_err(|error| explain(&self.path, &error))?;
-        open::reopen(&self.path)
+        open::reopen(&self.path, self.role)
     }
 
-    fn look_without_writing(&mut self) -> Result<Lookup, StoreError> {
+    fn look_without_writing(&self) -> Result<Traces, StoreError> {
         let connection = open::reader(&self.path)?;
         self.look(&connection).map_err(|error| explain(&self.path, &error))
     }
 
-    /// Whether the batch is there. It is there whole or not at all, so the first change that can be
-    /// looked up decides.
-    fn look(&mut self, connection: &Connection) -> rusqlite::Result<Lookup> {
-        self.tails.clear();
-        let Some(batch) = &self.unknown else { return Ok(Lookup::Absent) };
-        let mut apply = Apply {
+    fn look(&self, connection: &Connection) -> rusqlite::Result<Traces> {
+        let Some(batch) = &self.unknown else { return Ok(Traces::Absent) };
+        let both = batch.offers.iter().zip(&batch.applied);
+        traces::search(
             connection,
-            tails: &mut self.tails,
-            next_run: &mut self.next_run,
-            fence: self.fence,
-            at_us: self.stamped_us,
-            rows: None,
-        };
-        let mut looked = Ok(Lookup::Absent);
-        for (offer, applied) in batch.offers.iter().zip(&batch.applied) {
-            match applied {
-                Applied::Judged(_) => {}
-                Applied::Written(_) => match apply.is_there(&offer.change) {
-                    Ok(true) => return Ok(Lookup::There),
-                    Ok(false) => return Ok(Lookup::Absent),
-                    Err(error) => looked = Err(error),
-                },
-            }
-        }
-        looked
+            both.filter_map(|(offer, applied)| match applied {
+                Applied::Written(answer) => Some((&offer.change, answer)),
+                Applied::Judged(_) => None,
+            }),
+        )
     }
 
     fn not_applied(&self) -> StoreError {
@@ -280,10 +321,12 @@ impl Committer {
     }
 }
 
-/// What a search for an unknown batch has found.
-enum Lookup {
-    There,
-    Absent,
+impl Remembered {
+    fn forget(&mut self) {
+        self.tails.clear();
+        self.next_run = None;
+        self.schema = Schema::Unchecked;
+    }
 }
 
 fn refuse(offers: Vec<Offer>, error: &StoreError) {

@@ -73,6 +73,10 @@ pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> StoreError {
         ErrorKind::Unavailable if code == Some(ffi::ErrorCode::ReadOnly) => {
             format!("{path} is read-only; make it writable and the work goes on")
         }
+        ErrorKind::Unavailable if code == Some(ffi::ErrorCode::DatabaseBusy) => format!(
+            "{path} is kept busy by another process ({error}): the wait for a turn was given up, \
+             and nothing was applied; try again when it has less to do"
+        ),
         ErrorKind::Unavailable | ErrorKind::InUse | ErrorKind::TooNew | ErrorKind::Closed => {
             format!(
                 "{path} cannot be used at the moment ({error}); when its disk is sound, the work goes on"

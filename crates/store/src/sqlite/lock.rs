@@ -1,8 +1,9 @@
 //! Who owns the file.
 //!
-//! **Invariant:** whoever writes the database holds the operating system's lock on the file beside
-//! it, `<path>.lock`. The kernel releases the lock when its holder dies, however it dies; the file
-//! itself stays, because deleting it would let two processes lock two files of the same name.
+//! **Invariant:** whoever carries journals on holds the operating system's lock on the file beside
+//! the database, `<path>.lock`. The kernel releases the lock when its holder dies, however it dies;
+//! the file itself stays, because deleting it would let two processes lock two files of the same
+//! name. Guests hold no lock but that of each transaction.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};

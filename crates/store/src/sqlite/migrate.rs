@@ -11,7 +11,8 @@ use super::error::Trouble;
 use crate::{ErrorKind, StoreError};
 
 /// Every migration; number n stands at place n - 1.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/001_journals.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/001_journals.sql"), include_str!("migrations/002_guests.sql")];
 
 /// Brings the schema up to date, inside the transaction that the caller has open.
 pub(super) fn migrate(connection: &Connection, path: &Path) -> Result<(), Trouble> {
@@ -21,16 +22,8 @@ pub(super) fn migrate(connection: &Connection, path: &Path) -> Result<(), Troubl
            checksum INTEGER NOT NULL
          )",
     )?;
-    let applied = applied(connection)?;
-    for (place, (number, checksum)) in applied.iter().enumerate() {
-        let Some(sql) = MIGRATIONS.get(place) else {
-            return Err(too_new(path, *number).into());
-        };
-        if *number != number_at(place) || *checksum != i64::from(crc32c::crc32c(sql.as_bytes())) {
-            return Err(other_schema(path, *number).into());
-        }
-    }
-    for (place, sql) in MIGRATIONS.iter().enumerate().skip(applied.len()) {
+    let applied = known(connection, path)?;
+    for (place, sql) in MIGRATIONS.iter().enumerate().skip(applied) {
         connection.execute_batch(sql)?;
         connection.execute(
             "INSERT INTO migrations (number, checksum) VALUES (?1, ?2)",
@@ -41,13 +34,33 @@ pub(super) fn migrate(connection: &Connection, path: &Path) -> Result<(), Troubl
     Ok(())
 }
 
+/// Refuses a schema that is not up to date; for whoever may not migrate it.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), Trouble> {
+    let applied = known(connection, path)?;
+    if applied < MIGRATIONS.len() { Err(too_old(path, applied).into()) } else { Ok(()) }
+}
+
+/// How many migrations were applied, all of which are known here.
+fn known(connection: &Connection, path: &Path) -> Result<usize, Trouble> {
+    let applied = applied(connection)?;
+    for (place, (number, checksum)) in applied.iter().enumerate() {
+        let Some(sql) = MIGRATIONS.get(place) else {
+            return Err(too_new(path, *number).into());
+        };
+        if *number != number_at(place) || *checksum != i64::from(crc32c::crc32c(sql.as_bytes())) {
+            return Err(other_schema(path, *number).into());
+        }
+    }
+    Ok(applied.len())
+}
+
 fn number_at(place: usize) -> i64 {
     place as i64 + 1
 }
 
 fn applied(connection: &Connection) -> rusqlite::Result<Vec<(i64, i64)>> {
     let mut query =
-        connection.prepare("SELECT number, checksum FROM migrations ORDER BY number")?;
+        connection.prepare_cached("SELECT number, checksum FROM migrations ORDER BY number")?;
     query.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
@@ -57,6 +70,18 @@ fn too_new(path: &Path, number: i64) -> StoreError {
         format!(
             "{} has schema {number}, and this Backstitch knows {} at most; open it with the \
              version that wrote it, or a later one",
+            path.display(),
+            MIGRATIONS.len()
+        ),
+    )
+}
+
+fn too_old(path: &Path, applied: usize) -> StoreError {
+    StoreError::new(
+        ErrorKind::Unavailable,
+        format!(
+            "{} has schema {applied}, and this Backstitch needs {}; let the process that owns it open \
+             it once with this version, which migrates it, then connect again",
             path.display(),
             MIGRATIONS.len()
         ),

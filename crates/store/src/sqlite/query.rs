@@ -7,7 +7,7 @@ use bytes::Bytes;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
-use crate::rules::{Accepted, Tail};
+use crate::rules::{Accepted, Tail, Unread};
 use crate::{AttentionRow, ExecutionUpdate, NewExecution, RunInfo, RunNo};
 
 /// How many bits of a place count the rows of one run: 268 million, which no run that is still
@@ -28,12 +28,12 @@ pub(super) fn seq_at(place: i64) -> u64 {
 
 /// The places above `after` that belong to `run`, as bounds that are not included themselves.
 /// Nothing lies between them if the run or the place cannot exist.
-fn places(run: RunNo, after: u64) -> (i64, i64) {
+pub(super) fn places(run: RunNo, after: u64) -> (i64, i64) {
     let first = place(run, 0).unwrap_or(i64::MAX);
     (place(run, after).unwrap_or(i64::MAX), first.saturating_add(1 << SEQ_BITS))
 }
 
-fn at_most(limit: usize) -> i64 {
+pub(super) fn at_most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
@@ -45,14 +45,16 @@ pub(super) fn journal(
 ) -> Result<Vec<Bytes>> {
     let (after, before) = places(run, after_seq);
     let mut query = connection.prepare_cached(
-        "SELECT row FROM journal WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3",
+        "SELECT row FROM journal WHERE place > ?1 AND place < ?2
+           AND EXISTS (SELECT 1 FROM executions WHERE run_no = ?4) ORDER BY place LIMIT ?3",
     )?;
-    let rows = query.query_map((after, before, at_most(limit)), |row| {
+    let rows = query.query_map((after, before, at_most(limit), run.0), |row| {
         row.get::<_, Vec<u8>>(0).map(Bytes::from)
     })?;
     rows.collect()
 }
 
+/// One row; also of a run that was deleted, until it is purged.
 pub(super) fn journal_row(connection: &Connection, run: RunNo, seq: u64) -> Result<Option<Bytes>> {
     let Some(place) = place(run, seq) else { return Ok(None) };
     connection
@@ -79,11 +81,12 @@ pub(super) fn tail(connection: &Connection, run: RunNo) -> Result<Option<Tail>> 
     Ok(Some(Tail { last: last.map_or(0, seq_at), closed }))
 }
 
-const RUN: &str =
+pub(super) const RUN: &str =
     "SELECT run_no, namespace, id, run_id, workflow, version, input_digest, after_run,
-    created_at_us, status, wake_at_us, closed_at_us FROM executions";
+    created_at_us, status, wake_at_us, closed_at_us, expires_at_us FROM executions";
 
-fn run_info(row: &Row<'_>) -> Result<RunInfo> {
+/// What a row of [`RUN`] says.
+pub(super) fn run_info(row: &Row<'_>) -> Result<RunInfo> {
     let run_id: Vec<u8> = row.get(3)?;
     Ok(RunInfo {
         run: RunNo(row.get(0)?),
@@ -101,6 +104,7 @@ fn run_info(row: &Row<'_>) -> Result<RunInfo> {
             status: Status::try_from(row.get::<_, i32>(9)?)
                 .map_err(|_| damaged(9, "not a status"))?,
             wake_at_us: row.get(10)?,
+            expires_at_us: row.get(12)?,
         },
         closed_at_us: row.get(11)?,
     })
@@ -153,26 +157,33 @@ pub(super) fn inbox(
 ) -> Result<Vec<InboxRow>> {
     let (after, before) = places(run, after);
     let mut query = connection.prepare_cached(
-        "SELECT place, kind, request_id, payload, accepted_at_us FROM inbox
-         WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3",
+        "SELECT place, kind, request_id, topic, payload, changed, accepted_at_us FROM inbox
+         WHERE place > ?1 AND place < ?2
+           AND EXISTS (SELECT 1 FROM executions WHERE run_no = ?4) ORDER BY place LIMIT ?3",
     )?;
-    let rows = query.query_map((after, before, at_most(limit)), |row| {
+    let rows = query.query_map((after, before, at_most(limit), run.0), |row| {
         Ok(InboxRow {
             number: seq_at(row.get(0)?),
             kind: inbox_kind(row, 1)?,
             request_id: row.get(2)?,
-            payload: row.get::<_, Vec<u8>>(3)?.into(),
-            accepted_at_us: row.get(4)?,
+            topic: row.get(3)?,
+            payload: row.get::<_, Vec<u8>>(4)?.into(),
+            changed: row.get(5)?,
+            accepted_at_us: row.get(6)?,
         })
     })?;
     rows.collect()
 }
 
-/// The kinds of the inbox rows above `read`, in order.
-pub(super) fn unread(connection: &Connection, run: RunNo, read: u64) -> Result<Vec<InboxKind>> {
-    let mut query = connection
-        .prepare_cached("SELECT kind FROM inbox WHERE place > ?1 AND place < ?2 ORDER BY place")?;
-    query.query_map(places(run, read), |row| inbox_kind(row, 0))?.collect()
+/// The inbox rows above `read`, in order.
+pub(super) fn unread(connection: &Connection, run: RunNo, read: u64) -> Result<Vec<Unread>> {
+    let mut query = connection.prepare_cached(
+        "SELECT kind, topic FROM inbox WHERE place > ?1 AND place < ?2 ORDER BY place",
+    )?;
+    let rows = query.query_map(places(run, read), |row| {
+        Ok(Unread { kind: inbox_kind(row, 0)?, topic: row.get(1)? })
+    })?;
+    rows.collect()
 }
 
 /// Number and instant of the last inbox row.
@@ -193,7 +204,7 @@ pub(super) fn accepted(
 ) -> Result<Option<Accepted>> {
     connection
         .prepare_cached(
-            "SELECT place, kind, digest, accepted_at_us FROM inbox
+            "SELECT place, kind, digest, accepted_at_us, changed FROM inbox
              WHERE run_no = ?1 AND request_id = ?2",
         )?
         .query_row(params![run.0, request_id], |row| {
@@ -202,6 +213,7 @@ pub(super) fn accepted(
                 kind: inbox_kind(row, 1)?,
                 digest: row.get(2)?,
                 accepted_at_us: row.get(3)?,
+                changed: row.get(4)?,
             })
         })
         .optional()

@@ -33,7 +33,13 @@ impl Tails {
         self.young.insert(run, tail);
     }
 
-    /// Forgets what a failed transaction may have noted.
+    /// Forgets a run that was deleted.
+    pub(super) fn forget(&mut self, run: RunNo) {
+        self.young.remove(&run);
+        self.old.remove(&run);
+    }
+
+    /// Forgets everything: a failed transaction may have noted it, or others have written.
     pub(super) fn clear(&mut self) {
         self.young.clear();
         self.old.clear();

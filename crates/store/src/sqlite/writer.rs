@@ -4,6 +4,8 @@
 //! answers, in order. While it syncs the next batch gathers by itself, so nothing is ever delayed
 //! on purpose.
 //!
+//! When nothing waits it looks now and then whether others have written.
+//!
 //! **Invariant:** the lock outlives the connections: it is given up last, whatever happened.
 
 use std::path::Path;
@@ -11,12 +13,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::commit::Committer;
 use super::lock::Lock;
 use super::open;
 use super::readers::ReaderThreads;
+use crate::role::Role;
 use crate::{Answer, Change, StoreError};
 
 /// Most changes in one transaction. A sync takes as long for one as for hundreds; beyond that a
@@ -25,6 +29,12 @@ const BATCH_CHANGES_MAX: usize = 1024;
 
 /// Most payload in one transaction, in bytes: what the page cache of the writer holds.
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What a row that is purged counts for, which does not say how large it is.
+const ROW_BYTES: usize = 512;
+
+/// How often the writer looks for what others have written while nobody asks it for anything.
+const LOOK_AROUND: Duration = Duration::from_millis(20);
 
 /// How often a file that could not be opened again is tried while nobody asks, in milliseconds.
 const RETRY_MS: u64 = 200;
@@ -53,6 +63,10 @@ impl Offer {
             Change::Start(start) => start.first.events.len(),
             Change::Append(append) => append.draft.events.len(),
             Change::Inbox(put) => put.payload.len(),
+            Change::Heard(calls) => size_of_val(&calls[..]),
+            Change::Delete(_) => 0,
+            // What is freed is written as well; so many rows of a size that is usual.
+            Change::Purge { rows } => rows.saturating_mul(ROW_BYTES),
         }
     }
 }
@@ -69,7 +83,8 @@ pub(super) struct Writer {
     readers: ReaderThreads,
     path: Arc<Path>,
     idle: Idle,
-    lock: Lock,
+    /// The owner's; a guest has none.
+    lock: Option<Lock>,
 }
 
 /// What the writer does when nothing waits.
@@ -89,7 +104,7 @@ impl Writer {
         committer: Committer,
         readers: ReaderThreads,
         path: Arc<Path>,
-        lock: Lock,
+        lock: Option<Lock>,
     ) -> Writer {
         Writer { committer, readers, path, idle: Idle::Sleep, lock }
     }
@@ -104,6 +119,10 @@ impl Writer {
                     gather(jobs, &mut batch)
                 }
                 Next::Job(Job::Close(done)) => Some(Some(done)),
+                Next::LookAround => {
+                    self.committer.look_around();
+                    None
+                }
                 Next::Retry => {
                     let _ = self.committer.recover();
                     None
@@ -129,27 +148,40 @@ impl Writer {
             {
                 return Next::Job(job);
             }
-            let job = jobs.recv();
+            let next = wait(jobs, LOOK_AROUND, Next::LookAround);
             self.idle = if since.elapsed() < SOON { Idle::Look } else { Idle::Sleep };
-            return job.map_or(Next::Gone, Next::Job);
+            return next;
         }
-        match jobs.recv_timeout(Duration::from_millis(RETRY_MS)) {
-            Ok(job) => Next::Job(job),
-            Err(RecvTimeoutError::Timeout) => Next::Retry,
-            Err(RecvTimeoutError::Disconnected) => Next::Gone,
-        }
+        wait(jobs, Duration::from_millis(RETRY_MS), Next::Retry)
     }
 
     fn shut_down(self) {
         let Writer { committer, readers, path, idle: _, lock } = self;
         readers.end();
-        if let Some(connection) = committer.finish()
-            && let Err(why) = open::checkpoint(&connection)
-        {
-            // Nothing is lost: whoever opens the file next reads the log as well.
-            tracing::warn!(path = %path.display(), %why, "the write-ahead log was left in place");
+        let role = committer.role();
+        if let Some(connection) = committer.finish() {
+            match role {
+                Role::Owner { .. } => empty_log(&connection, &path),
+                // It would hold up the owner, who does it in time.
+                Role::Guest => {}
+            }
         }
         drop(lock);
+    }
+}
+
+fn empty_log(connection: &Connection, path: &Path) {
+    if let Err(why) = open::checkpoint(connection) {
+        // Nothing is lost: whoever opens the file next reads the log as well.
+        tracing::warn!(path = %path.display(), %why, "the write-ahead log was left in place");
+    }
+}
+
+fn wait(jobs: &Receiver<Job>, at_most: Duration, then: Next) -> Next {
+    match jobs.recv_timeout(at_most) {
+        Ok(job) => Next::Job(job),
+        Err(RecvTimeoutError::Timeout) => then,
+        Err(RecvTimeoutError::Disconnected) => Next::Gone,
     }
 }
 
@@ -167,6 +199,8 @@ fn look(jobs: &Receiver<Job>, since: Instant) -> Option<Job> {
 
 enum Next {
     Job(Job),
+    /// Nobody asked for a while.
+    LookAround,
     /// Nobody asked, and the file waits to be opened again.
     Retry,
     /// The handle was dropped.

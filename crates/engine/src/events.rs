@@ -1,0 +1,189 @@
+//! Events at the door: durable in the inbox of the run before they are acknowledged, kept until a
+//! wait wants them, and bounded.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use backstitch_core::id::name_defect;
+use backstitch_core::inbox::{EventMessage, InboxKind, InboxRow};
+use backstitch_core::payload::Payload;
+use backstitch_core::session::{Verdict, judge};
+use backstitch_store::{Answer, InboxPut, Refusal, RunNo};
+use uuid::Uuid;
+
+use crate::engine::{Engine, check_words};
+use crate::error::{Error, ErrorKind};
+use crate::program::ExecutionFacts;
+use crate::verbs::gone;
+
+/// An event that is to be sent.
+#[derive(Clone, Debug)]
+pub struct EventPost {
+    /// Its type; what waits ask for.
+    pub event_type: String,
+    /// What it says.
+    pub payload: Payload,
+    /// The sender's id of it: the same id with the same type and payload is one event.
+    pub event_id: Option<String>,
+    /// Who sends it.
+    pub by: String,
+}
+
+/// The answer to an event: it is durable, and will be kept until a wait takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventAccepted {
+    /// The number of the inbox row.
+    pub number: u64,
+    /// When it was accepted, microseconds since 1970.
+    pub accepted_at_us: i64,
+    /// False when the same event had been accepted before.
+    pub first: bool,
+}
+
+/// Whether a run takes events.
+enum Door {
+    /// It does; so many rows of its inbox hold none that is kept.
+    Open(u64),
+    /// It does not, and why.
+    Shut(String),
+}
+
+impl Engine {
+    /// Sends an event to a run; the answer comes when it is durable.
+    ///
+    /// # Errors
+    /// `Refused` when the run is rolling back or closed; `Full` when it keeps as many events as it
+    /// may; `Invalid` for a bad type or id, a payload that is too large, a type that the workflow
+    /// does not know, or an id that was used for another event; `NotFound`; trouble of the store.
+    pub async fn send_event(&self, run: RunNo, post: EventPost) -> Result<EventAccepted, Error> {
+        let (execution, door) = self.door(run).await?;
+        self.check_event(&execution, &post)?;
+        let EventPost { event_type, payload, event_id, by } = post;
+        // Ids of events and of verbs are apart.
+        let request_id = match &event_id {
+            Some(id) => format!("event {id}"),
+            None => Uuid::from_bytes(self.shared.append_ids.next()).to_string(),
+        };
+        let event_id = event_id.unwrap_or_default();
+        let message = EventMessage { by, event_id: event_id.clone(), payload };
+        let digest = message.digest(&event_type);
+        let same = |row: &InboxRow| {
+            let sent = EventMessage::from_bytes(row.payload.clone());
+            sent.is_some_and(|sent| sent.digest(&row.topic) == digest)
+        };
+        let done = match door {
+            Door::Open(done) => done,
+            Door::Shut(why) => {
+                if let Some(row) = self.accepted_before(run, &request_id, same).await? {
+                    let (number, accepted_at_us) = (row.number, row.accepted_at_us);
+                    return Ok(EventAccepted { number, accepted_at_us, first: false });
+                }
+                let message = format!(
+                    "event {event_type:?} for execution {:?} is refused: {why}",
+                    execution.id
+                );
+                return Err(Error::new(ErrorKind::Refused, message));
+            }
+        };
+        let kept_max = self.shared.options.events_kept_max;
+        let put = InboxPut {
+            run,
+            kind: InboxKind::Event,
+            request_id,
+            topic: event_type.clone(),
+            payload: message.to_bytes(),
+            digest,
+            changed: true,
+            rows_max: done + kept_max,
+        };
+        let refused = |kind, why: String| {
+            let message =
+                format!("event {event_type:?} for execution {:?} is refused: {why}", execution.id);
+            Err(Error::new(kind, message))
+        };
+        match self.put(put).await? {
+            Answer::Accepted { number, accepted_at_us, first, .. } => {
+                Ok(EventAccepted { number, accepted_at_us, first })
+            }
+            Answer::Refused(Refusal::Closed) => refused(
+                ErrorKind::Refused,
+                "the execution has just closed; start another one, or restart it".into(),
+            ),
+            Answer::Refused(Refusal::Full) => refused(
+                ErrorKind::Full,
+                format!(
+                    "it keeps {kept_max} events that no wait has taken; send it again when some are \
+                     taken"
+                ),
+            ),
+            Answer::Refused(Refusal::OtherRequest) => refused(
+                ErrorKind::Invalid,
+                format!(
+                    "the event id {event_id:?} was used before for another event; give each event \
+                     an id of its own"
+                ),
+            ),
+            answer => Err(gone(run, &answer)),
+        }
+    }
+
+    fn check_event(&self, execution: &ExecutionFacts, post: &EventPost) -> Result<(), Error> {
+        let invalid = |why: String| Err(Error::new(ErrorKind::Invalid, why));
+        let id = post.event_id.as_deref();
+        let defect = name_defect("type of the event", &post.event_type)
+            .or_else(|| id.and_then(|id| name_defect("id of the event", id)));
+        if let Some(defect) = defect {
+            return invalid(defect);
+        }
+        check_words("by", &post.by)?;
+        let (bytes, max) = (post.payload.data.len(), self.payload_bytes_max());
+        if bytes > max {
+            return invalid(format!(
+                "the event {:?} has {bytes} bytes; at most {max} are allowed: keep large data \
+                 elsewhere and send its address, or raise the limit",
+                post.event_type
+            ));
+        }
+        let program = self.shared.program(&execution.workflow, &execution.version);
+        let known = program.as_ref().map(|program| program.event_types()).unwrap_or_default();
+        if !known.is_empty() && !known.contains(&post.event_type) {
+            return invalid(format!(
+                "the workflow {:?} takes no events of type {:?}; it takes: {}",
+                execution.workflow,
+                post.event_type,
+                known.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
+    /// The execution, and whether it takes events: from what its driver says of it, or from its
+    /// journal.
+    async fn door(&self, run: RunNo) -> Result<(Arc<ExecutionFacts>, Door), Error> {
+        if let Some(gist) = self.shared.live.gist(run)
+            && let Some(execution) = gist.execution.get()
+            && gist.takes_events.load(Ordering::SeqCst)
+        {
+            let done = gist.inbox_done.load(Ordering::SeqCst);
+            return Ok((execution.clone(), Door::Open(done)));
+        }
+        let view = self.view(run).await?;
+        let new = view.info.new;
+        let execution = Arc::new(ExecutionFacts {
+            namespace: new.namespace,
+            id: new.id,
+            run_id: new.run_id,
+            workflow: new.workflow,
+            version: view.run.version.clone(),
+        });
+        let door = match judge(&view.run, InboxKind::Event, 0) {
+            Verdict::Changes => {
+                Door::Open(view.run.inbox_read.saturating_sub(view.run.kept.len() as u64))
+            }
+            Verdict::NoChange(why) | Verdict::Refused(why) => {
+                Door::Shut(format!("{why} (its status is {})", view.run.status(view.owned)))
+            }
+        };
+        Ok((execution, door))
+    }
+}

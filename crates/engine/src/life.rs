@@ -1,0 +1,125 @@
+//! What is done with closed runs: they are done over, or deleted.
+
+use backstitch_core::id::{RunId, name_defect};
+use backstitch_store::{Answer, Change, Refusal, RunNo};
+use uuid::Uuid;
+
+use crate::engine::{Engine, Role, RunView, check_words};
+use crate::error::{Error, ErrorKind};
+use crate::retention;
+use crate::start::{Conflict, Restart, Retention, Reuse, StartAnswer, StartRequest};
+use crate::verbs::gone;
+
+/// How a closed run is done over.
+#[derive(Clone, Debug, Default)]
+pub struct RestartRequest {
+    /// Who wants it.
+    pub by: String,
+    /// The version of the workflow; the one that ran it last, if absent.
+    pub version: Option<String>,
+    /// The caller's id of the request: sent twice it makes one run.
+    pub request_id: Option<String>,
+}
+
+impl Engine {
+    /// Does a closed run over: a new run of the same id, with the same workflow and input, its
+    /// retention and attributes, and with keys of its own.
+    ///
+    /// # Errors
+    /// `Refused` when the run is not closed, or is not the newest of its id; `UnknownWorkflow`;
+    /// trouble of the store.
+    pub async fn restart(&self, run: RunNo, request: RestartRequest) -> Result<StartAnswer, Error> {
+        check_words("by", &request.by)?;
+        let view = self.view(run).await?;
+        must_be_closed("restart", "wait for its end, or cancel it", &view)?;
+        let (new, started) = (&view.info.new, &view.run.started);
+        let run_id = match &request.request_id {
+            None => RunId(Uuid::now_v7()),
+            Some(id) => {
+                if let Some(defect) = name_defect("request id", id) {
+                    return Err(Error::new(ErrorKind::Invalid, defect));
+                }
+                RunId(Uuid::new_v5(&new.run_id.0, format!("restart {id}").as_bytes()))
+            }
+        };
+        let attributes = view.run.attributes.iter().map(|(name, value)| {
+            let value = Some(value.clone());
+            backstitch_core::attribute::AttributeChange { name: name.clone(), value }
+        });
+        let start = StartRequest {
+            namespace: new.namespace.clone(),
+            id: new.id.clone(),
+            workflow: new.workflow.clone(),
+            version: request.version.unwrap_or_else(|| view.run.version.clone()),
+            input: started.input.clone(),
+            conflict: Conflict::Fail,
+            reuse: Reuse::Allow,
+            started_by: request.by,
+            deadline: started.deadline_us.map(|deadline_us| {
+                let us = deadline_us.saturating_sub(view.info.created_at_us);
+                std::time::Duration::from_micros(u64::try_from(us).unwrap_or(0))
+            }),
+            retention: match started.retention_us {
+                None => Retention::Usual,
+                Some(u64::MAX) => Retention::Forever,
+                Some(us) => Retention::For(std::time::Duration::from_micros(us)),
+            },
+            attributes: attributes.collect(),
+            restart: Some(Restart { from: run, from_id: new.run_id, run_id }),
+        };
+        self.start(start).await
+    }
+
+    /// Deletes a closed run with all that is known of it. Its id is free then.
+    ///
+    /// # Errors
+    /// `Refused` when the run is not closed, or while one of its open matters is not settled;
+    /// trouble of the store.
+    pub async fn delete(&self, run: RunNo, by: &str, reason: &str) -> Result<(), Error> {
+        check_words("by", by)?;
+        check_words("reason", reason)?;
+        let view = self.view(run).await?;
+        let id = &view.info.new.id;
+        must_be_closed("delete", "wait for its end, or terminate it", &view)?;
+        let refused = |why: &str| {
+            let message = format!("delete of execution {id:?} is refused: {why}");
+            Err(Error::new(ErrorKind::Refused, message))
+        };
+        match self.shared.store.commit(Change::Delete(run)).await? {
+            Answer::Deleted => {
+                tracing::info!(%id, run_id = %view.info.new.run_id, by, reason, "execution deleted");
+                if self.shared.role == Role::Owner {
+                    let shared = self.shared.clone();
+                    self.shared.runtime.spawn(async move { retention::purge(&shared).await });
+                }
+                Ok(())
+            }
+            Answer::Refused(Refusal::Open) => refused("it was opened again"),
+            Answer::Refused(Refusal::Called) => {
+                refused("something was sent to it that is not carried out yet; try again")
+            }
+            Answer::Refused(Refusal::Attention) => {
+                let open: Vec<&str> =
+                    view.run.attention.iter().map(|item| item.message.as_str()).collect();
+                let why = format!(
+                    "open matters have to be settled first: {}; waive them",
+                    open.join("; ")
+                );
+                refused(&why)
+            }
+            answer => Err(gone(run, &answer)),
+        }
+    }
+}
+
+fn must_be_closed(verb: &str, way_out: &str, view: &RunView) -> Result<(), Error> {
+    let status = view.run.status(view.owned);
+    if status.is_closed() {
+        return Ok(());
+    }
+    let message = format!(
+        "{verb} of execution {:?} is refused: it is not closed (its status is {status}); {way_out}",
+        view.info.new.id
+    );
+    Err(Error::new(ErrorKind::Refused, message))
+}

@@ -1,0 +1,188 @@
+//! Verbs at the door: judged, made durable in the inbox of the run, and only then answered.
+
+use backstitch_core::id::name_defect;
+use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
+use backstitch_core::limits::VERBS_UNREAD_MAX;
+use backstitch_core::payload::Payload;
+use backstitch_core::session::{Verdict, attributes_refusal, judge};
+use backstitch_store::{Answer, Change, InboxPut, Refusal, RunNo};
+
+use crate::attributes::check_attributes;
+use crate::calls;
+use crate::driver::INBOX_PAGE;
+use crate::engine::{Engine, Role, RunView, check_words, runtime_gone};
+use crate::error::{Error, ErrorKind};
+use crate::live::Mail;
+
+/// The answer to a verb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The number of the inbox row.
+    pub number: u64,
+    /// Whether it changes more than the journal's notes.
+    pub changed: bool,
+}
+
+impl Engine {
+    /// Puts a verb into the inbox of a run; the answer comes when it is durable. The same request id
+    /// with the same verb gets its first answer again.
+    ///
+    /// # Errors
+    /// `Refused`, with the reason and the way out, when the verb does not apply to the run as it
+    /// stands; `Full`; `Invalid`; `NotFound`; trouble of the store.
+    pub async fn send(
+        &self,
+        run: RunNo,
+        kind: InboxKind,
+        verb: Verb,
+        request_id: &str,
+    ) -> Result<Sent, Error> {
+        check_words("by", &verb.by)?;
+        check_words("reason", &verb.reason)?;
+        check_attributes(&verb.attributes)?;
+        if let Some(defect) = name_defect("request id", request_id) {
+            return Err(Error::new(ErrorKind::Invalid, defect));
+        }
+        let view = self.view(run).await?;
+        let payload = verb.to_bytes();
+        let verdict = match attributes_refusal(&view.run, &verb.attributes) {
+            Some(why) => Verdict::Refused(why),
+            None => judge(&view.run, kind, verb.ord),
+        };
+        let changed = match verdict {
+            Verdict::Changes => true,
+            Verdict::NoChange(_) => self.undoes_what_is_unread(&view, kind).await?,
+            Verdict::Refused(why) => {
+                let same = |row: &InboxRow| row.kind == kind && row.payload == payload;
+                let before = self.accepted_before(run, request_id, same).await?;
+                let sent = before.map(|row| Sent { number: row.number, changed: row.changed });
+                return sent.ok_or_else(|| refused(kind, &view, &why));
+            }
+        };
+        let digest = Payload::json(payload.clone()).digest();
+        let done = view.run.inbox_read.saturating_sub(view.run.kept.len() as u64);
+        let put = InboxPut {
+            run,
+            kind,
+            request_id: request_id.to_owned(),
+            topic: String::new(),
+            payload,
+            digest,
+            changed,
+            rows_max: done + self.shared.options.events_kept_max + VERBS_UNREAD_MAX,
+        };
+        match self.put(put).await? {
+            Answer::Accepted { number, changed, .. } => Ok(Sent { number, changed }),
+            Answer::Refused(Refusal::Closed) => {
+                Err(refused(kind, &view, "the execution has just closed; look at how it ended"))
+            }
+            Answer::Refused(Refusal::Full) => {
+                let why = "its inbox is full: nobody works on it; run a worker that knows it";
+                Err(Error::new(ErrorKind::Full, refused(kind, &view, why).to_string()))
+            }
+            Answer::Refused(Refusal::OtherRequest) => {
+                let message = format!(
+                    "request id {request_id:?} was used before for something else; give each \
+                     request an id of its own"
+                );
+                Err(Error::new(ErrorKind::Invalid, message))
+            }
+            answer => Err(gone(run, &answer)),
+        }
+    }
+
+    /// Whether a pause, or a resume, that changes nothing as the run stands does so once what was
+    /// accepted before it is copied.
+    async fn undoes_what_is_unread(&self, view: &RunView, kind: InboxKind) -> Result<bool, Error> {
+        let other = match kind {
+            InboxKind::Pause => InboxKind::Resume,
+            InboxKind::Resume => InboxKind::Pause,
+            InboxKind::Cancel
+            | InboxKind::Terminate
+            | InboxKind::Rollback
+            | InboxKind::Kill
+            | InboxKind::RetryStep
+            | InboxKind::RetryUndo
+            | InboxKind::WaiveUndo
+            | InboxKind::Event
+            | InboxKind::SetAttributes => return Ok(false),
+        };
+        let (mut number, mut stands) = (view.run.inbox_read, None);
+        loop {
+            let rows = self.shared.store.inbox(view.info.run, number, INBOX_PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(stands == Some(other)) };
+            number = last.number;
+            let either = rows.iter().rev().find(|row| row.kind == kind || row.kind == other);
+            stands = either.map(|row| row.kind).or(stands);
+        }
+    }
+
+    /// The row of the same request, if it was accepted before: it gets its first answer again,
+    /// though by now it would be refused.
+    pub(crate) async fn accepted_before(
+        &self,
+        run: RunNo,
+        request_id: &str,
+        same: impl Fn(&InboxRow) -> bool,
+    ) -> Result<Option<InboxRow>, Error> {
+        let mut number = 0;
+        loop {
+            let rows = self.shared.store.inbox(run, number, INBOX_PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(None) };
+            number = last.number;
+            let found = rows.into_iter().find(|row| row.request_id == request_id && same(row));
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Commits an inbox row and tells the driver, also if the caller goes away meanwhile: what is
+    /// durable must not wait for the next restart.
+    pub(crate) async fn put(&self, put: InboxPut) -> Result<Answer, Error> {
+        let shared = self.shared.clone();
+        let done = self.shared.runtime.spawn(async move {
+            let run = put.run;
+            let mut row = InboxRow {
+                number: 0,
+                kind: put.kind,
+                request_id: put.request_id.clone(),
+                topic: put.topic.clone(),
+                payload: put.payload.clone(),
+                changed: put.changed,
+                accepted_at_us: 0,
+            };
+            let answer = shared.store.commit(Change::Inbox(Box::new(put))).await;
+            let mail = match &answer {
+                Ok(Answer::Accepted { number, accepted_at_us, first: true, .. }) => {
+                    (row.number, row.accepted_at_us) = (*number, *accepted_at_us);
+                    Some(Box::new(row))
+                }
+                // Perhaps it is there, and perhaps it was never told.
+                Ok(_) | Err(_) => None,
+            };
+            if shared.role == Role::Owner && shared.live.tell(run, Mail::Inbox(mail)).is_err() {
+                // It is parked, or closed.
+                calls::look_for(&shared, run);
+            }
+            answer
+        });
+        Ok(done.await.map_err(|_| runtime_gone())??)
+    }
+}
+
+fn refused(kind: InboxKind, view: &RunView, why: &str) -> Error {
+    let message = format!(
+        "{} of execution {:?} is refused: {why} (its status is {})",
+        kind.name(),
+        view.info.new.id,
+        view.run.status(view.owned)
+    );
+    Error::new(ErrorKind::Refused, message)
+}
+
+/// The run was there a moment ago.
+pub(crate) fn gone(run: RunNo, answer: &Answer) -> Error {
+    let message = format!("run {} was deleted in the meantime ({answer:?})", run.0);
+    Error::new(ErrorKind::NotFound, message)
+}

@@ -1,0 +1,161 @@
+//! Waiting for what becomes of a run: in its owner's process by what its driver shows, in a guest's
+//! by looking again whenever the store has changed.
+
+use std::sync::Arc;
+
+use backstitch_core::run::{Published, Run};
+use backstitch_core::status::Status;
+use backstitch_store::RunNo;
+use tokio::sync::watch;
+
+use crate::engine::{Engine, Role, RunView, Shared};
+use crate::error::{Error, ErrorKind};
+use crate::live::{Driven, Seen};
+
+impl Engine {
+    /// Waits until the run is closed or stuck; at once if it is. A run that gets stuck is told as
+    /// such to everybody who waits, and may be waited for again.
+    ///
+    /// # Errors
+    /// As [`Engine::view`]; `Stopped` when the engine stops meanwhile.
+    pub async fn settled(&self, run: RunNo) -> Result<Arc<Run>, Error> {
+        let seen = |seen: &Seen| seen.settled.clone();
+        let looked = |view: RunView| {
+            let status = view.run.status(view.owned);
+            (status.is_closed() || status == Status::Stuck).then_some(view.run)
+        };
+        self.wait_for(run, seen, looked).await
+    }
+
+    /// Waits until the run is closed, however often it gets stuck before.
+    ///
+    /// # Errors
+    /// As [`Engine::settled`].
+    pub async fn closed(&self, run: RunNo) -> Result<Arc<Run>, Error> {
+        let closed = |run: &Arc<Run>| run.status(true).is_closed();
+        let seen = |seen: &Seen| seen.settled.clone().filter(closed);
+        let looked = |view: RunView| Some(view.run).filter(closed);
+        self.wait_for(run, seen, looked).await
+    }
+
+    /// Waits until the code has published a value under `key` in a row after `seq`; at once if it
+    /// has. `None` when the run is closed, and has not.
+    ///
+    /// # Errors
+    /// As [`Engine::settled`].
+    pub async fn published_after(
+        &self,
+        run: RunNo,
+        key: &str,
+        seq: u64,
+    ) -> Result<Option<Published>, Error> {
+        let newer = |published: &Published| published.seq > seq;
+        let seen = |seen: &Seen| match seen.published.get(key).cloned().filter(newer) {
+            None => {
+                let closed = |run: &Arc<Run>| run.status(true).is_closed();
+                seen.settled.as_ref().filter(|run| closed(run)).map(|_| None)
+            }
+            published => Some(published),
+        };
+        let looked = |view: RunView| {
+            let closed = view.run.status(view.owned).is_closed();
+            match view.run.published.get(key).cloned().filter(newer) {
+                None if closed => Some(None),
+                None => None,
+                published => Some(published),
+            }
+        };
+        self.wait_for(run, seen, looked).await
+    }
+
+    async fn wait_for<T>(
+        &self,
+        run: RunNo,
+        seen: impl Fn(&Seen) -> Option<T>,
+        looked: impl Fn(RunView) -> Option<T>,
+    ) -> Result<T, Error> {
+        match self.shared.role {
+            Role::Guest => self.look_until(run, looked).await,
+            Role::Owner => self.watch_until(run, seen, looked).await,
+        }
+    }
+
+    async fn look_until<T>(
+        &self,
+        run: RunNo,
+        looked: impl Fn(RunView) -> Option<T>,
+    ) -> Result<T, Error> {
+        let mut news = self.shared.store.news();
+        loop {
+            news.borrow_and_update();
+            if let Some(found) = looked(self.view(run).await?) {
+                return Ok(found);
+            }
+            tokio::select! {
+                changed = news.changed() => changed.map_err(|_| stopped())?,
+                () = self.shared.stop_asked() => return Err(stopped()),
+            }
+        }
+    }
+
+    async fn watch_until<T>(
+        &self,
+        run: RunNo,
+        seen: impl Fn(&Seen) -> Option<T>,
+        looked: impl Fn(RunView) -> Option<T>,
+    ) -> Result<T, Error> {
+        let (mut watched, driven) = Watched::new(&self.shared, run);
+        if driven == Driven::No {
+            if let Some(found) = looked(self.view(run).await?) {
+                return Ok(found);
+            }
+            if self.shared.is_stopping() {
+                return Err(stopped());
+            }
+            if let Some(why) = self.left_alone(run) {
+                return Err(why);
+            }
+        }
+        let found = tokio::select! {
+            biased;
+            found = watched.seen.wait_for(|now| seen(now).is_some()) => {
+                found.ok().map(|now| seen(&now).expect("waited for"))
+            }
+            () = self.shared.home_gone() => None,
+        };
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        // Its driver has left it for good: the journal has the last word.
+        let found = looked(self.view(run).await?);
+        found.ok_or_else(|| self.left_alone(run).unwrap_or_else(stopped))
+    }
+}
+
+/// A waiter of a run, which leaves nothing behind.
+struct Watched<'a> {
+    shared: &'a Shared,
+    run: RunNo,
+    seen: watch::Receiver<Seen>,
+}
+
+impl<'a> Watched<'a> {
+    fn new(shared: &'a Shared, run: RunNo) -> (Watched<'a>, Driven) {
+        let (seen, driven) = shared.live.watch(run);
+        (Watched { shared, run, seen }, driven)
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        // The place is given up only when nobody listens any more, so stop listening first.
+        self.seen = watch::Sender::default().subscribe();
+        self.shared.live.unwatch(self.run);
+    }
+}
+
+fn stopped() -> Error {
+    let message = "the engine was stopped (or its tokio runtime ended) before the execution was over; \
+                   it goes on when the store is opened again";
+    Error::new(ErrorKind::Stopped, message)
+}
