@@ -2,8 +2,12 @@
 
 mod process;
 
-use process::{Folder, bank_transfer, json_lines};
+use process::{Ended, Folder, json_lines};
 use serde_json::{Value, json};
+
+fn bank_transfer(flags: &[&str]) -> Ended {
+    process::run("bank_transfer", flags)
+}
 
 /// What `--json` prints for a transfer that succeeded.
 fn succeeded() -> Value {
@@ -122,7 +126,8 @@ fn p3_p4_an_effect_that_the_journal_does_not_know_of_is_applied_once() {
 fn p2_p4_killed_at_any_time_and_resumed_it_comes_out_the_same() {
     for lines in 1..=15 {
         let folder = Folder::new(&format!("kill-{lines}"));
-        process::kill_after_lines(lines, &["--print-events", "--dir", folder.path()]);
+        let flags = ["--print-events", "--dir", folder.path()];
+        process::kill_after_lines(lines, "bank_transfer", &flags);
         let mut report = resume(&folder);
         let crashes = report["crashes"].take();
         assert!(crashes == 0 || crashes == 1, "{lines} lines: {crashes} crashes");
@@ -145,7 +150,7 @@ fn on_files_of_an_earlier_run_nothing_happens_twice() {
 #[test]
 fn without_dir_no_files_are_left() {
     let folder = Folder::new("temporary");
-    let run = process::bank_transfer_in(&folder, &["--json"]);
+    let run = process::run_in(&folder, "bank_transfer", &["--json"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(folder.names(), Vec::<String>::new());
 }
@@ -153,7 +158,7 @@ fn without_dir_no_files_are_left() {
 #[test]
 fn without_dir_a_crash_says_where_the_files_are() {
     let folder = Folder::new("left");
-    let run = process::bank_transfer_in(&folder, &["--crash-after-event", "4"]);
+    let run = process::run_in(&folder, "bank_transfer", &["--crash-after-event", "4"]);
     assert!(run.was_aborted(), "{run:?}");
     let [left] = <[String; 1]>::try_from(folder.names()).expect("one folder is left");
     assert!(run.stderr.contains(&left), "{run:?}");

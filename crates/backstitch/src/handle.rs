@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use backstitch_core::attribute::AttributeChange;
-use backstitch_core::event::{BlockKind, CancelRequested, CancelVerb, RollbackOutcome};
+use backstitch_core::event::{BlockKind, CauseKind, RollbackCause, RollbackOutcome};
 use backstitch_core::failure::Failure;
 use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxKind;
@@ -13,6 +13,7 @@ use backstitch_core::row::Row;
 use backstitch_core::run::{Ending, Phase, RollbackProgress, Run, WaitsFor};
 use backstitch_core::status::Status;
 use backstitch_engine::Engine;
+use backstitch_engine::engine::RunView;
 use backstitch_store::RunNo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -66,6 +67,28 @@ pub struct ExecutionStatus {
     pub run: Arc<Run>,
 }
 
+impl ExecutionStatus {
+    fn of(view: RunView) -> ExecutionStatus {
+        let run = view.run;
+        let step = |ord| match run.step(ord) {
+            Some(step) => StepRef::Key(step.key.to_string()),
+            None => StepRef::Ordinal(ord),
+        };
+        let blocks = run.blocks.iter();
+        let status = run.status(view.owned);
+        ExecutionStatus {
+            status,
+            rollback: run.rollback_progress(),
+            blocks: blocks.map(|b| (b.what, b.ord.map(step), b.failure.clone())).collect(),
+            waits_for: run.waits_for(view.owned),
+            pausing: run.pause.is_some() && status != Status::Paused,
+            workflow: run.started.workflow.clone(),
+            version: run.version.clone(),
+            run,
+        }
+    }
+}
+
 impl<T> Handle<T> {
     pub(crate) fn new(
         engine: &Engine,
@@ -111,24 +134,29 @@ impl<T> Handle<T> {
     /// # Errors
     /// `Unreadable` when its journal cannot be read; trouble of the store.
     pub async fn status(&self) -> Result<ExecutionStatus, Error> {
-        let view = self.engine.view(self.run).await?;
-        let run = view.run;
-        let step = |ord| match run.step(ord) {
-            Some(step) => StepRef::Key(step.key.to_string()),
-            None => StepRef::Ordinal(ord),
-        };
-        let blocks = run.blocks.iter();
-        let status = run.status(view.owned);
-        Ok(ExecutionStatus {
-            status,
-            rollback: run.rollback_progress(),
-            blocks: blocks.map(|b| (b.what, b.ord.map(step), b.failure.clone())).collect(),
-            waits_for: run.waits_for(view.owned),
-            pausing: run.pause.is_some() && status != Status::Paused,
-            workflow: run.started.workflow.clone(),
-            version: run.version.clone(),
-            run,
-        })
+        Ok(ExecutionStatus::of(self.engine.view(self.run).await?))
+    }
+
+    /// Waits until the execution is doing what `wanted` says; at once if it does. It looks whenever
+    /// something has happened to it; what passes quickly may pass unseen.
+    ///
+    /// ```
+    /// # use backstitch::{Handle, Status};
+    /// # async fn example(handle: Handle<()>) -> Result<(), backstitch::Error> {
+    /// let status = handle.until(|status| status.status == Status::Blocked).await?;
+    /// println!("{:?}", status.blocks);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Handle::status`]; `Stopped` when Backstitch is stopped meanwhile.
+    pub async fn until(
+        &self,
+        wanted: impl Fn(&ExecutionStatus) -> bool,
+    ) -> Result<ExecutionStatus, Error> {
+        let looks = |view: &RunView| wanted(&ExecutionStatus::of(view.clone()));
+        Ok(ExecutionStatus::of(self.engine.view_until(self.run, looks).await?))
     }
 
     /// The rows of the journal.
@@ -301,17 +329,18 @@ impl<T: DeserializeOwned> Handle<T> {
                 Err(ended(ErrorKind::Failed, "failed", Some(failure)))
             }
             Phase::Closed(Ending::Cancelled) => {
-                let (kind, what) = match &run.cancel {
-                    Some(asked) if asked.verb() == CancelVerb::Rollback => {
-                        (ErrorKind::RolledBack, asked_by("was rolled back", asked))
-                    }
-                    Some(asked) => (ErrorKind::Cancelled, asked_by("was cancelled", asked)),
-                    None => (ErrorKind::Cancelled, "was cancelled".to_owned()),
+                let by = run.ended_by();
+                let (kind, what) = match by.as_ref().map(RollbackCause::kind) {
+                    Some(CauseKind::Requested) => (ErrorKind::RolledBack, "was rolled back"),
+                    _ => (ErrorKind::Cancelled, "was cancelled"),
                 };
+                let what = by.map_or_else(|| what.to_owned(), |by| asked_by(what, &by));
                 Err(ended(kind, &what, None))
             }
             Phase::Closed(Ending::Terminated) => {
-                Err(ended(ErrorKind::Terminated, "was terminated", None))
+                let what = "was terminated";
+                let what = run.ended_by().map_or(what.to_owned(), |by| asked_by(what, &by));
+                Err(ended(ErrorKind::Terminated, &what, None))
             }
             Phase::Closed(Ending::Killed { by, reason, .. }) => {
                 let what = format!("was killed by {by} ({reason})");
@@ -333,7 +362,7 @@ impl<T: DeserializeOwned> Handle<T> {
 }
 
 /// `what by whom (why)`.
-fn asked_by(what: &str, asked: &CancelRequested) -> String {
+fn asked_by(what: &str, asked: &RollbackCause) -> String {
     match asked.reason.as_str() {
         "" => format!("{what} by {}", asked.by),
         reason => format!("{what} by {} ({reason})", asked.by),

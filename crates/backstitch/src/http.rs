@@ -57,7 +57,7 @@ use crate::duration::IntoDuration;
 /// let failure = book("key".into()).await.unwrap_err();
 /// assert_eq!((failure.class(), failure.code.as_str()), (Class::Transient, "503"));
 /// assert_eq!(failure.retry_after_us, Some(120_000_000));
-/// assert_eq!(failure.message, "status 503: in maintenance");
+/// assert_eq!(failure.message, "in maintenance");
 /// # });
 /// ```
 pub fn http_failure(status: u16, retry_after: Option<&str>, message: impl Into<String>) -> Failure {
@@ -67,7 +67,7 @@ pub fn http_failure(status: u16, retry_after: Option<&str>, message: impl Into<S
 fn failure_at(now: Timestamp, status: u16, retry_after: Option<&str>, message: String) -> Failure {
     let message = match message.is_empty() {
         true => format!("status {status}"),
-        false => format!("status {status}: {message}"),
+        false => message,
     };
     let mut failure = Failure::new(class_of(status), Origin::Body, "HttpStatus", message);
     failure.code = status.to_string();
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn b09_a_status_that_is_no_error_says_so() {
-        assert_eq!(failure(402, None).message, "status 402: no");
+        assert_eq!(failure(402, None).message, "no");
         assert_eq!(failure_at(now(), 402, None, String::new()).message, "status 402");
         for status in [100, 200, 304, 399] {
             assert!(failure(status, None).message.contains("no error"), "{status}");
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(delay("Sun Nov  6 08:49:37 1994"), Some(10_000_000));
         assert_eq!(delay("Sun, 06 Nov 1994 08:49:27 GMT"), Some(0));
         assert_eq!(delay("Sat, 05 Nov 1994 08:49:37 GMT"), Some(0), "the past means at once");
-        assert_eq!(failure(503, Some("120")).message, "status 503: no");
+        assert_eq!(failure(503, Some("120")).message, "no");
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
                 "{text}"
             );
             let message = &failure.message;
-            assert!(message.starts_with("status 429: no [Retry-After ignored: "), "{message}");
+            assert!(message.starts_with("no [Retry-After ignored: "), "{message}");
         }
     }
 

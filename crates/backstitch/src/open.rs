@@ -41,7 +41,7 @@ impl Backstitch {
         Ok(Backstitch::connect_on(Arc::new(store), Arc::new(SystemClock)))
     }
 
-    /// Connects to a store that the caller brings.
+    /// Connects to a store that the caller brings. Call it on a tokio runtime.
     pub fn connect_on(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Client {
         Client::new(Engine::visit(store, clock, EngineOptions::default()))
     }

@@ -190,10 +190,9 @@ impl WaitAnyEvent {
 
     fn timed_out(&self) -> Failure {
         let message = format!(
-            "no event of type {} came in time for the wait {:?} at {}",
+            "no event of type {} came in time for the wait {:?}",
             self.types.join(" or "),
-            self.name,
-            self.place
+            self.name
         );
         Failure::new(Class::Permanent, Origin::Timeout, "EventTimeout", message)
     }

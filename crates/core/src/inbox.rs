@@ -67,6 +67,10 @@ impl InboxKind {
         }
     }
 
+    /// The kinds by which a run that is stuck goes on.
+    pub const SETTLING: &'static [InboxKind] =
+        &[InboxKind::RetryUndo, InboxKind::WaiveUndo, InboxKind::Kill];
+
     /// The kinds that must not be left unread by a row that closes a run or starts a rollback.
     pub const DECISIVE: &'static [InboxKind] = &[
         InboxKind::Cancel,

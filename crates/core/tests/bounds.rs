@@ -128,11 +128,15 @@ fn one_more(bound: &str) -> Report {
 #[test]
 fn p12_bounds_are_counted_over_the_whole_run_also_after_a_crash() {
     for (limits, within, _, name) in bounds().into_iter().skip(1) {
-        let mut owner = after_a_step(limits, within);
-        owner.crash();
-        owner.send("go");
-        owner.row(|_| one_more(name)).expect("a turn");
-        assert_eq!(failure(&owner).type_name, name);
+        for dies in [false, true] {
+            let mut owner = after_a_step(limits, within.clone());
+            if dies {
+                owner.crash();
+            }
+            owner.send("go");
+            owner.row(|_| one_more(name)).expect("a turn");
+            assert_eq!(failure(&owner).type_name, name);
+        }
     }
 }
 

@@ -202,7 +202,7 @@ fn r10_a_cancel_of_the_same_moment_is_the_cause() {
     owner.ask(InboxKind::Cancel);
     owner.send("a");
     owner.idle().expect("it is cancelled");
-    assert_eq!(owner.last(), ["CancelRequested", "EventReceived", "ExecutionCancelled"]);
+    assert_eq!(owner.last(), ["CancelRequested", "VerbRefused", "ExecutionCancelled"]);
 }
 
 #[test]

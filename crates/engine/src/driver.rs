@@ -202,7 +202,7 @@ impl Driver {
         if let Some(at_us) = self.alarm_at_us {
             shared.alarm.clear(at_us, run);
         }
-        match left {
+        let unread = match left {
             // What the session says is not enough: its last row may never have become durable (P1).
             Left::Closed => {
                 let status = self.session.run().status(true).name();
@@ -211,21 +211,22 @@ impl Driver {
                     workflow = %self.execution.workflow, status, "execution closed"
                 );
                 let ended = Arc::new(self.session.into_run());
-                self.seen.send_modify(|seen| seen.settled = Some(ended));
-                shared.live.leave(run, Leaving::ForGood);
+                shared.live.leave_closed(run, ended, &mut self.mail)
             }
-            Left::Open => shared.live.leave(run, Leaving::ForGood),
+            Left::Open => {
+                shared.live.leave(run, Leaving::ForGood);
+                Vec::new()
+            }
             Left::Parked => {
                 if let Some(at_us) = self.session.wake_at_us() {
                     shared.alarm.set(at_us, run);
                 }
                 shared.live.leave(run, Leaving::Parked);
+                std::iter::from_fn(|| self.mail.try_recv().ok()).collect()
             }
-        }
+        };
         // What came while the driver was leaving is for the next one.
-        while left != Left::Open
-            && let Ok(mail) = self.mail.try_recv()
-        {
+        for mail in unread {
             calls::forward(&shared, run, mail);
         }
         shared.tell_successors(run);
@@ -427,11 +428,14 @@ impl Driver {
                 "execution stuck: undos are owed and a person has to settle them"
             );
         }
+        let unread = self.session.inbox_seen();
         self.seen.send_if_modified(|seen| {
             let published = *seen.published != run.published;
             if published {
                 seen.published = Arc::new(run.published.clone());
             }
+            // Not while something stands unread that may end it.
+            let stuck = stuck && run.inbox_read >= unread.max(seen.ahead);
             let settled = stuck || seen.settled.is_some();
             if settled {
                 seen.settled = stuck.then(|| Arc::new(run.clone()));

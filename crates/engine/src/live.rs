@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use backstitch_core::inbox::InboxRow;
+use backstitch_core::inbox::{InboxKind, InboxRow};
 use backstitch_core::run::{Published, Run};
 use backstitch_core::session::AttemptEnd;
+use backstitch_core::status::Status;
 use backstitch_store::{Call, RunNo};
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -28,6 +29,21 @@ pub(crate) enum Mail {
     Foreign,
     /// Stop in good order.
     Stop,
+}
+
+impl Mail {
+    /// Whether a closed run goes on by it.
+    fn opens_again(&self) -> bool {
+        match self {
+            Mail::Inbox(Some(row)) => row.changed && row.kind == InboxKind::Rollback,
+            Mail::Inbox(None)
+            | Mail::Call(_)
+            | Mail::Ended(_)
+            | Mail::Look
+            | Mail::Foreign
+            | Mail::Stop => false,
+        }
+    }
 }
 
 /// What was attempted.
@@ -54,6 +70,9 @@ pub(crate) struct Seen {
     pub settled: Option<Arc<Run>>,
     /// What its code has published.
     pub published: Arc<BTreeMap<String, Published>>,
+    /// The row of the inbox before which it is not shown as stuck: whoever knows that it was
+    /// accepted must not be told of what was before.
+    pub ahead: u64,
 }
 
 /// What callers may know of a driven run without reading its journal.
@@ -130,6 +149,26 @@ impl LiveRuns {
         }
     }
 
+    /// The driver of a run that is closed leaves it, and tells its waiters how it ended; not if
+    /// something is in its mailbox that opens the run again: whoever sent that is not to be told of
+    /// the old end. Gives what is in the mailbox.
+    pub fn leave_closed(
+        &self,
+        run: RunNo,
+        ended: Arc<Run>,
+        mailbox: &mut mpsc::UnboundedReceiver<Mail>,
+    ) -> Vec<Mail> {
+        let mut runs = self.lock();
+        let mail: Vec<Mail> = std::iter::from_fn(|| mailbox.try_recv().ok()).collect();
+        let Some(Place::Driven(live)) = runs.remove(&run) else { return mail };
+        if !mail.iter().any(Mail::opens_again) {
+            live.seen.send_modify(|seen| seen.settled = Some(ended));
+        } else if live.seen.receiver_count() > 0 {
+            runs.insert(run, Place::Waited(live.seen));
+        }
+        mail
+    }
+
     /// What becomes of a run, and whether it has a driver now.
     pub fn watch(&self, run: RunNo) -> (watch::Receiver<Seen>, Driven) {
         let mut runs = self.lock();
@@ -137,6 +176,21 @@ impl LiveRuns {
             Place::Driven(live) => (live.seen.subscribe(), Driven::Yes),
             Place::Waited(seen) => (seen.subscribe(), Driven::No),
         }
+    }
+
+    /// Row `number` of its inbox has a run that is stuck go on.
+    pub fn unstick(&self, run: RunNo, number: u64) {
+        let runs = self.lock();
+        let seen = match runs.get(&run) {
+            Some(Place::Driven(live)) => &live.seen,
+            Some(Place::Waited(seen)) => seen,
+            None => return,
+        };
+        seen.send_modify(|seen| {
+            seen.ahead = seen.ahead.max(number);
+            seen.settled
+                .take_if(|run| run.inbox_read < number && run.status(true) == Status::Stuck);
+        });
     }
 
     /// Somebody has stopped waiting for a run.

@@ -1,15 +1,18 @@
 //! Verbs at the door: judged, made durable in the inbox of the run, and only then answered.
 
+use std::sync::Arc;
+
 use backstitch_core::id::name_defect;
 use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
 use backstitch_core::limits::VERBS_UNREAD_MAX;
 use backstitch_core::payload::Payload;
-use backstitch_core::session::{Verdict, attributes_refusal, judge};
+use backstitch_core::run::Run;
+use backstitch_core::session::{Session, Verdict, attributes_refusal, judge};
 use backstitch_store::{Answer, Change, InboxPut, Refusal, RunNo};
 
 use crate::attributes::check_attributes;
 use crate::calls;
-use crate::driver::INBOX_PAGE;
+use crate::driver::{INBOX_PAGE, unreadable};
 use crate::engine::{Engine, Role, RunView, check_words, runtime_gone};
 use crate::error::{Error, ErrorKind};
 use crate::live::Mail;
@@ -45,9 +48,10 @@ impl Engine {
         }
         let view = self.view(run).await?;
         let payload = verb.to_bytes();
-        let verdict = match attributes_refusal(&view.run, &verb.attributes) {
+        let soon = self.as_it_will_stand(&view).await?;
+        let verdict = match attributes_refusal(&soon, &verb.attributes) {
             Some(why) => Verdict::Refused(why),
-            None => judge(&view.run, kind, verb.ord),
+            None => judge(&soon, kind, verb.ord),
         };
         let changed = match verdict {
             Verdict::Changes => true,
@@ -117,6 +121,26 @@ impl Engine {
         }
     }
 
+    /// The run with what stands in its inbox: whoever pauses and then resumes it means what was
+    /// paused a moment ago, though its owner may not have read that yet.
+    async fn as_it_will_stand(&self, view: &RunView) -> Result<Arc<Run>, Error> {
+        let (run, store) = (view.info.run, &self.shared.store);
+        let mut unread = store.inbox(run, view.run.inbox_read, INBOX_PAGE).await?;
+        if unread.is_empty() {
+            return Ok(view.run.clone());
+        }
+        let rows = self.journal(run).await?;
+        let (status, wake_at_us) = (view.info.update.status, view.info.update.wake_at_us);
+        let mut session = Session::load(&rows, 0, "", status, wake_at_us)
+            .map_err(|illegal| unreadable(&view.info, &illegal.to_string()))?;
+        while !unread.is_empty() {
+            unread.into_iter().for_each(|row| session.inbox(row));
+            unread = store.inbox(run, session.inbox_seen(), INBOX_PAGE).await?;
+        }
+        session.open_row(self.shared.clock.now_us());
+        Ok(Arc::new(session.into_run()))
+    }
+
     /// The row of the same request, if it was accepted before: it gets its first answer again,
     /// though by now it would be refused.
     pub(crate) async fn accepted_before(
@@ -156,6 +180,9 @@ impl Engine {
             let mail = match &answer {
                 Ok(Answer::Accepted { number, accepted_at_us, first: true, .. }) => {
                     (row.number, row.accepted_at_us) = (*number, *accepted_at_us);
+                    if row.changed && InboxKind::SETTLING.contains(&row.kind) {
+                        shared.live.unstick(run, *number);
+                    }
                     Some(Box::new(row))
                 }
                 // Perhaps it is there, and perhaps it was never told.

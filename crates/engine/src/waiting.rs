@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use backstitch_core::inbox::InboxKind;
 use backstitch_core::run::{Published, Run};
 use backstitch_core::status::Status;
 use backstitch_store::RunNo;
 use tokio::sync::watch;
 
+use crate::driver::INBOX_PAGE;
 use crate::engine::{Engine, Role, RunView, Shared};
 use crate::error::{Error, ErrorKind};
 use crate::live::{Driven, Seen};
@@ -20,9 +22,10 @@ impl Engine {
     /// As [`Engine::view`]; `Stopped` when the engine stops meanwhile.
     pub async fn settled(&self, run: RunNo) -> Result<Arc<Run>, Error> {
         let seen = |seen: &Seen| seen.settled.clone();
-        let looked = |view: RunView| {
+        let looked = |view: RunView, ahead: Ahead| {
             let status = view.run.status(view.owned);
-            (status.is_closed() || status == Status::Stuck).then_some(view.run)
+            let settled = status.is_closed() || status == Status::Stuck;
+            (settled && ahead == Ahead::Nothing).then_some(view.run)
         };
         self.wait_for(run, seen, looked).await
     }
@@ -34,7 +37,9 @@ impl Engine {
     pub async fn closed(&self, run: RunNo) -> Result<Arc<Run>, Error> {
         let closed = |run: &Arc<Run>| run.status(true).is_closed();
         let seen = |seen: &Seen| seen.settled.clone().filter(closed);
-        let looked = |view: RunView| Some(view.run).filter(closed);
+        let looked = |view: RunView, ahead: Ahead| {
+            Some(view.run).filter(|run| closed(run) && ahead == Ahead::Nothing)
+        };
         self.wait_for(run, seen, looked).await
     }
 
@@ -57,7 +62,7 @@ impl Engine {
             }
             published => Some(published),
         };
-        let looked = |view: RunView| {
+        let looked = |view: RunView, _: Ahead| {
             let closed = view.run.status(view.owned).is_closed();
             match view.run.published.get(key).cloned().filter(newer) {
                 None if closed => Some(None),
@@ -68,11 +73,38 @@ impl Engine {
         self.wait_for(run, seen, looked).await
     }
 
+    /// Waits until the run looks as `wanted` says; at once if it does.
+    ///
+    /// # Errors
+    /// As [`Engine::view`]; `Stopped` when the engine stops meanwhile.
+    pub async fn view_until(
+        &self,
+        run: RunNo,
+        wanted: impl Fn(&RunView) -> bool,
+    ) -> Result<RunView, Error> {
+        let looked = |view: RunView, _: Ahead| Some(view).filter(&wanted);
+        if self.shared.role == Role::Guest {
+            return self.look_until(run, looked).await;
+        }
+        // What is committed while it is looked at stands in the feed.
+        let mut feed = self.feed();
+        loop {
+            if let Some(found) = self.look(run, looked).await? {
+                return Ok(found);
+            }
+            tokio::select! {
+                told = feed.next() => drop(told.ok_or_else(stopped)?),
+                () = self.shared.stop_asked() => return Err(stopped()),
+                () = self.shared.home_gone() => return Err(stopped()),
+            }
+        }
+    }
+
     async fn wait_for<T>(
         &self,
         run: RunNo,
         seen: impl Fn(&Seen) -> Option<T>,
-        looked: impl Fn(RunView) -> Option<T>,
+        looked: impl Fn(RunView, Ahead) -> Option<T>,
     ) -> Result<T, Error> {
         match self.shared.role {
             Role::Guest => self.look_until(run, looked).await,
@@ -80,15 +112,51 @@ impl Engine {
         }
     }
 
+    async fn look<T>(
+        &self,
+        run: RunNo,
+        looked: impl Fn(RunView, Ahead) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        let view = self.view(run).await?;
+        let ahead = self.ahead(&view).await?;
+        Ok(looked(view, ahead))
+    }
+
+    /// What stands in the inbox of a run that is over, or stuck.
+    async fn ahead(&self, view: &RunView) -> Result<Ahead, Error> {
+        let opening: &[InboxKind] = match view.run.status(view.owned) {
+            Status::Succeeded => &[InboxKind::Rollback],
+            Status::Stuck => InboxKind::SETTLING,
+            Status::Pending
+            | Status::Running
+            | Status::Suspended
+            | Status::Paused
+            | Status::Blocked
+            | Status::RollingBack
+            | Status::Failed
+            | Status::Cancelled
+            | Status::Terminated => return Ok(Ahead::Nothing),
+        };
+        let mut number = view.run.inbox_read;
+        loop {
+            let rows = self.shared.store.inbox(view.info.run, number, INBOX_PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(Ahead::Nothing) };
+            number = last.number;
+            if rows.iter().any(|row| row.changed && opening.contains(&row.kind)) {
+                return Ok(Ahead::More);
+            }
+        }
+    }
+
     async fn look_until<T>(
         &self,
         run: RunNo,
-        looked: impl Fn(RunView) -> Option<T>,
+        looked: impl Fn(RunView, Ahead) -> Option<T>,
     ) -> Result<T, Error> {
         let mut news = self.shared.store.news();
         loop {
             news.borrow_and_update();
-            if let Some(found) = looked(self.view(run).await?) {
+            if let Some(found) = self.look(run, &looked).await? {
                 return Ok(found);
             }
             tokio::select! {
@@ -102,11 +170,11 @@ impl Engine {
         &self,
         run: RunNo,
         seen: impl Fn(&Seen) -> Option<T>,
-        looked: impl Fn(RunView) -> Option<T>,
+        looked: impl Fn(RunView, Ahead) -> Option<T>,
     ) -> Result<T, Error> {
         let (mut watched, driven) = Watched::new(&self.shared, run);
         if driven == Driven::No {
-            if let Some(found) = looked(self.view(run).await?) {
+            if let Some(found) = self.look(run, &looked).await? {
                 return Ok(found);
             }
             if self.shared.is_stopping() {
@@ -127,9 +195,17 @@ impl Engine {
             return Ok(found);
         }
         // Its driver has left it for good: the journal has the last word.
-        let found = looked(self.view(run).await?);
+        let found = self.look(run, &looked).await?;
         found.ok_or_else(|| self.left_alone(run).unwrap_or_else(stopped))
     }
+}
+
+/// Whether a run that is over, or stuck, goes on by something that was acknowledged and is not
+/// carried out yet. Who has the acknowledgement must not be told of the end before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ahead {
+    Nothing,
+    More,
 }
 
 /// A waiter of a run, which leaves nothing behind.

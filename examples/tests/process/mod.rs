@@ -1,4 +1,5 @@
-//! Processes of the example, and folders for their files.
+//! Processes of the examples, and folders for their files.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -35,22 +36,22 @@ impl Ended {
     }
 }
 
-/// Runs the example.
-pub fn bank_transfer(flags: &[&str]) -> Ended {
-    ended(command(flags))
+/// Runs an example.
+pub fn run(example: &str, flags: &[&str]) -> Ended {
+    ended(command(example, flags))
 }
 
 /// Runs it where `folder` is the place for temporary files.
-pub fn bank_transfer_in(folder: &Folder, flags: &[&str]) -> Ended {
-    let mut command = command(flags);
+pub fn run_in(folder: &Folder, example: &str, flags: &[&str]) -> Ended {
+    let mut command = command(example, flags);
     command.env("TMPDIR", folder.path()).env("TMP", folder.path());
     ended(command)
 }
 
 /// Runs it and kills it (SIGKILL) as soon as it has printed so many lines. It may be faster than
 /// the signal, and end by itself.
-pub fn kill_after_lines(lines: usize, flags: &[&str]) {
-    let mut child = command(flags).stdout(Stdio::piped()).spawn().expect("it starts");
+pub fn kill_after_lines(lines: usize, example: &str, flags: &[&str]) {
+    let mut child = command(example, flags).stdout(Stdio::piped()).spawn().expect("it starts");
     // Open until the end: nobody dies of a broken pipe instead.
     let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
     let seen = stdout.by_ref().lines().take(lines).filter(|line| line.is_ok()).count();
@@ -59,8 +60,8 @@ pub fn kill_after_lines(lines: usize, flags: &[&str]) {
     assert_eq!(seen, lines, "it ended after {seen} lines: {status}");
 }
 
-fn command(flags: &[&str]) -> Command {
-    let mut command = Command::new(binary());
+fn command(example: &str, flags: &[&str]) -> Command {
+    let mut command = Command::new(binary(example));
     command.args(flags).stdin(Stdio::null()).env_remove("NO_COLOR");
     command
 }
@@ -77,10 +78,10 @@ fn ended(mut command: Command) -> Ended {
 }
 
 /// Cargo builds the examples of a package before it runs its tests, beside the folder of the tests.
-fn binary() -> PathBuf {
+fn binary(example: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows itself");
     let profile = test.parent().and_then(|deps| deps.parent()).expect("it is in target/…/deps");
-    let name = format!("bank_transfer{}", std::env::consts::EXE_SUFFIX);
+    let name = format!("{example}{}", std::env::consts::EXE_SUFFIX);
     let binary = profile.join("examples").join(name);
     let way_out = "run `cargo test -p examples` without naming a target, or \
                    `cargo build -p examples --examples` before";
@@ -99,7 +100,7 @@ pub struct Folder(PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Folder {
-        let name = format!("bank_transfer-{}-{name}", std::process::id());
+        let name = format!("examples-{}-{name}", std::process::id());
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         // What a failed run with the same process id may have left.
         let _ = fs::remove_dir_all(&path);

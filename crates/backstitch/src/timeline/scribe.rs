@@ -42,7 +42,9 @@ impl Scribe {
     pub fn write(&mut self, rows: &[Row]) {
         for (i, row) in rows.iter().enumerate() {
             self.now_us = row.header.at_us;
-            if i > 0 && rows[i - 1].header.fence != row.header.fence {
+            // A guest has started it; that was no owner.
+            let begun_by_guest = i == 1 && rows[0].header.fence == 0;
+            if i > 0 && rows[i - 1].header.fence != row.header.fence && !begun_by_guest {
                 self.torn(&rows[i - 1], &rows[i..]);
             }
             for (j, event) in row.events.iter().enumerate() {
@@ -115,9 +117,11 @@ impl Scribe {
             namespace => format!("{namespace}/{}", event.id),
         };
         self.line(Rail::Start, self.now_us, [(Tone::Strong, id), (Tone::Plain, what)]);
-        let input =
-            format!("started by {} with {}", event.started_by, words::payload(&event.input));
-        self.more([(Tone::Faint, input)]);
+        let input = match words::payload(&event.input).as_str() {
+            "" => String::new(),
+            input => format!(" with {input}"),
+        };
+        self.more([(Tone::Faint, format!("started by {}{input}", event.started_by))]);
     }
 
     fn end(&mut self, what: &str, tone: Tone, detail: &str) {

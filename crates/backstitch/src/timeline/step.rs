@@ -34,8 +34,12 @@ impl Scribe {
 
     pub fn step_succeeded(&mut self, event: &StepSucceeded) {
         let name = (Tone::Strong, self.name(event.ord));
-        let output = (Tone::Faint, format!("  {}", words::payload(&event.output)));
-        self.note(event.finished_us, [(Tone::Good, "✔ ".into()), name, output]);
+        let output = match words::payload(&event.output).as_str() {
+            "" => None,
+            output => Some((Tone::Faint, format!("  {output}"))),
+        };
+        let said = [(Tone::Good, "✔ ".into()), name].into_iter().chain(output);
+        self.note(event.finished_us, said);
     }
 
     pub fn step_attempt_failed(&mut self, event: &StepAttemptFailed) {

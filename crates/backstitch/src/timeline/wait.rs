@@ -27,8 +27,7 @@ impl Scribe {
     pub fn event_received(&mut self, event: &EventReceived) {
         self.received.insert(event.inbox, event.event_type.clone());
         let what = format!("sends {}", event.event_type);
-        self.person(&event.by, &what, "");
-        self.more([(Tone::Faint, format!("  {}", words::payload(&event.payload)))]);
+        self.person(&event.by, &what, &words::payload(&event.payload));
     }
 
     pub fn wait_satisfied(&mut self, event: &WaitSatisfied) {
@@ -56,7 +55,11 @@ impl Scribe {
     }
 
     pub fn value_published(&mut self, event: &ValuePublished) {
-        let what = format!("{} is {}", event.key, words::payload(&event.value));
+        let value = match words::payload(&event.value).as_str() {
+            "" => "nothing".to_owned(),
+            value => value.to_owned(),
+        };
+        let what = format!("{} is {value}", event.key);
         self.note(self.now_us, [(Tone::Faint, "⇡ ".into()), (Tone::Faint, what)]);
     }
 

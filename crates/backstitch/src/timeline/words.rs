@@ -6,21 +6,22 @@ use backstitch_core::payload::Payload;
 
 /// A time since the first row, or a length of time.
 pub(super) fn time(us: i64) -> String {
-    let ms = us.div_euclid(1_000);
+    let ms = us.saturating_add(500).div_euclid(1_000);
     let in_units_of = |unit_ms: f64, unit: &str| format!("{:.1} {unit}", ms as f64 / unit_ms);
     match ms.unsigned_abs() {
         0..100_000 => format!("{ms} ms"),
         100_000..6_000_000 => in_units_of(1_000.0, "s"),
-        6_000_000..360_000_000 => in_units_of(60_000.0, "min"),
-        360_000_000..8_640_000_000 => in_units_of(3_600_000.0, "h"),
+        6_000_000..36_000_000 => in_units_of(60_000.0, "min"),
+        36_000_000..864_000_000 => in_units_of(3_600_000.0, "h"),
         _ => in_units_of(86_400_000.0, "d"),
     }
 }
 
-/// JSON as it stands; of everything else its size.
+/// JSON as it stands, nothing for what says nothing; of everything else its size.
 pub(super) fn payload(payload: &Payload) -> String {
     let text = std::str::from_utf8(&payload.data).ok();
     match text.filter(|_| payload.encoding() == "json") {
+        Some("null") => String::new(),
         Some(text) => text.to_owned(),
         None => format!("{} bytes of {}", payload.data.len(), payload.encoding()),
     }

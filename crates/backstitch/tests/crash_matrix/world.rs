@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use backstitch::core::run::{Run, WaitsFor};
 use backstitch::engine::{Clock, ManualClock};
+use backstitch::store::Store;
 use backstitch::store::fault::{FaultPlan, FaultStore};
 use backstitch::store::memory::MemoryStore;
 use backstitch::{
@@ -315,22 +316,27 @@ impl World {
         self.process += 1;
         let runtime = self.threads.runtime();
         runtime.block_on(async {
-            let app = Backstitch::on(Arc::new(self.reopen()))
+            let store = Arc::new(self.reopen());
+            let app = Backstitch::on(store.clone())
                 .clock(Arc::new(self.clock.clone()))
                 .state(self.outside.clone())
                 .register((scenario.code)(self.process))
                 .run()
                 .await
                 .unwrap();
+            // What was sent to it when it closed is noted first.
+            while !store.calls(1).await.unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
             let handle: Handle<String> = app.handle("t").await.unwrap();
             let result = handle.result().await;
-            self.outside.assert_told(&result);
+            let rows = handle.journal().await.unwrap();
+            let run: Run = check(&rows);
+            self.outside.assert_told(&result, &run);
             let result = result.map_err(|error| match error.failure() {
                 Some(failure) => failure.to_string(),
                 None => format!("{:?}", error.kind()),
             });
-            let rows = handle.journal().await.unwrap();
-            let run: Run = check(&rows);
             let (status, outcome) = (run.status(true), run.rollback_outcome());
             (Final { status, outcome, standing: self.outside.settle(), result }, rows)
         })

@@ -234,3 +234,21 @@ async fn r10_a_pause_asked_for_together_with_a_cancel_but_after_it_holds_the_rol
     assert_eq!(undos(&stage.effects()).len(), 2);
     checked(&handle).await;
 }
+
+#[tokio::test]
+async fn p10_a_pause_and_a_resume_in_a_row_leave_it_running() {
+    #[workflow]
+    async fn naps(ctx: Ctx, _: ()) -> Result<()> {
+        ctx.sleep("1h").await
+    }
+    for round in 0..50 {
+        let stage = Stage::new();
+        let app = stage.open(|b| b.register(naps)).await;
+        let handle = app.start(naps, format!("t-{round}"), ()).await.unwrap();
+        assert!(handle.pause().await.unwrap().changed);
+        // Whether or not its owner has read that by now.
+        assert!(handle.resume().await.unwrap().changed);
+        until(&handle, Status::Suspended).await;
+        assert!(!handle.resume().await.unwrap().changed);
+    }
+}

@@ -1,6 +1,6 @@
 //! What a run looks like from outside.
 
-use crate::event::RollbackOutcome;
+use crate::event::{RollbackCause, RollbackOutcome};
 use crate::id::{Ordinal, RunId};
 use crate::run::{Ending, Phase, Run};
 use crate::status::Status;
@@ -133,6 +133,19 @@ impl Run {
             Phase::Forward if self.pause.is_none() => self.deadline_us,
             Phase::Forward | Phase::RollingBack | Phase::Closed(_) => None,
         }
+    }
+
+    /// Who ended a run that was cancelled or terminated, and why: the first cause of its rollback, or
+    /// the first request if nothing was owed.
+    pub fn ended_by(&self) -> Option<RollbackCause> {
+        if !matches!(self.phase, Phase::Closed(Ending::Cancelled | Ending::Terminated)) {
+            return None;
+        }
+        let decided = self.rollback.as_ref().and_then(|rollback| rollback.causes.first());
+        let asked = self.cancel.as_ref();
+        decided.cloned().or_else(|| {
+            asked.map(|asked| RollbackCause::asked(asked.verb(), &asked.by, &asked.reason))
+        })
     }
 
     /// The undo that waits for its retry, and until when.

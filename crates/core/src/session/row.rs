@@ -5,7 +5,7 @@ use crate::attribute::AttributeChange;
 use crate::event::{Event, StepStarted};
 use crate::id::Ordinal;
 use crate::inbox::{InboxKind, InboxRow};
-use crate::limits::DURATION_US_MAX;
+use crate::limits::{DURATION_US_MAX, ROW_PAYLOAD_BYTES_SOFT_MAX};
 use crate::row::{Draft, Header, RowKind};
 use crate::run::{Ask, Phase};
 use crate::session::{Code, Command, OpenRow, Session, Stopping};
@@ -44,8 +44,10 @@ impl Session {
         self.forget_stale_ends();
         let kind = if self.row_may_be_a_turn(now_us) { RowKind::Turn } else { RowKind::Engine };
         self.open = Some(OpenRow::new(kind, now_us, self.is_closed()));
-        while let Some(row) = self.inbox.pop_front() {
-            self.copy_inbox(row);
+        self.copy_what_fits();
+        if !self.inbox.is_empty() {
+            // The rest goes into the next row. Until then nothing is decided: a verb may be in it.
+            return;
         }
         self.close_as_decided();
         self.decide_if_late(now_us);
@@ -75,6 +77,25 @@ impl Session {
         self.leave_behind();
     }
 
+    /// Copies the inbox, as far as the row has room. Behind a decision all of it is copied: events are
+    /// refused there, and that needs little room.
+    fn copy_what_fits(&mut self) {
+        while let Some(row) = self.inbox.pop_front() {
+            let decided = self.closes_in.is_some() || !matches!(self.run.phase, Phase::Forward);
+            if !decided && self.open.as_ref().is_some_and(OpenRow::is_full) {
+                return self.inbox.push_front(row);
+            }
+            self.copy_inbox(row);
+        }
+    }
+
+    /// Whether the inbox leaves room for what a turn shows. A turn that shows nothing would be taken
+    /// for the first one.
+    fn inbox_leaves_room(&self) -> bool {
+        let bytes: usize = self.inbox.iter().map(|row| row.payload.len()).sum();
+        bytes < ROW_PAYLOAD_BYTES_SOFT_MAX
+    }
+
     /// A turn shows what stands in it, so what must not be shown needs a row of the engine.
     fn row_may_be_a_turn(&self, now_us: i64) -> bool {
         let only_news = self.inbox.iter().all(|row| match row.kind {
@@ -99,6 +120,7 @@ impl Session {
             || self.next_by_itself(now_us).is_some();
         self.can_turn()
             && !self.is_late(now_us)
+            && self.inbox_leaves_room()
             && self.returned_in_replay.is_none()
             && nothing_unshowable
             && something_to_show

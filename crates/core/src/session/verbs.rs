@@ -7,9 +7,9 @@ use prost::Message;
 use crate::attention::AttentionKind;
 use crate::attribute::AttributeChange;
 use crate::event::{
-    AttributeOrigin, AttributesSet, CancelRequested, CancelVerb, EventReceived, ExecutionKilled,
-    PauseRequested, Resumed, RollbackCause, StepRetryRequested, UndoRetryRequested, UndoWaived,
-    VerbRefused,
+    AttributeOrigin, AttributesSet, CancelRequested, CancelVerb, CauseKind, EventReceived,
+    ExecutionKilled, PauseRequested, Resumed, RollbackCause, StepRetryRequested,
+    UndoRetryRequested, UndoWaived, VerbRefused,
 };
 use crate::id::Ordinal;
 use crate::inbox::{EventMessage, InboxKind, InboxRow, Verb};
@@ -106,9 +106,7 @@ pub fn judge(run: &Run, kind: InboxKind, ord: Ordinal) -> Verdict {
 const FORWARD: &str = "the execution is not rolling back; cancel it to undo what it did";
 
 fn after_close(run: &Run, ending: &Ending) -> Verdict {
-    let asked = run.cancel.as_ref().is_some_and(|c| c.verb() == CancelVerb::Rollback);
-    // What succeeded once ends as cancelled by such a request alone.
-    let by_request = asked || run.output.is_some();
+    let by_request = run.ended_by().is_some_and(|cause| cause.kind() == CauseKind::Requested);
     match ending {
         Ending::Succeeded(_) => Verdict::Changes,
         Ending::Cancelled if by_request => {
@@ -266,6 +264,9 @@ impl Session {
             Err(error) => return self.refuse(inbox, kind, "", error.to_string()),
         };
         match judge(&self.run, kind, 0) {
+            Verdict::Changes if self.closes_in.is_some() => {
+                self.refuse(inbox, kind, &by, format!("{topic:?}: the execution is ending"));
+            }
             Verdict::Changes => self.push(EventReceived {
                 inbox,
                 event_id,

@@ -171,9 +171,13 @@ impl Owner {
         number
     }
 
-    /// An event is accepted now; gives its number.
+    /// An event is accepted now; gives its number, which is also what it says.
     pub fn send(&mut self, event_type: &str) -> u64 {
-        let payload = Payload::json((self.inbox.len() + 1).to_string());
+        self.send_bytes(event_type, (self.inbox.len() + 1).to_string())
+    }
+
+    pub fn send_bytes(&mut self, event_type: &str, says: impl Into<bytes::Bytes>) -> u64 {
+        let payload = Payload::json(says);
         let message = EventMessage { by: "ada".into(), event_id: String::new(), payload };
         self.accept(InboxKind::Event, event_type, 0, message.to_bytes())
     }
