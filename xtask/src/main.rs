@@ -18,6 +18,7 @@ mod dependencies;
 mod layout;
 mod links;
 mod lints;
+mod pages;
 mod purity;
 mod sleep;
 mod tree;
@@ -46,6 +47,7 @@ const CHECKS: &[Check] = &[
     words::vocabulary,
     sleep::none_in_tests,
     links::point_to_files,
+    pages::rust_is_tested,
 ];
 
 fn main() -> ExitCode {

@@ -35,7 +35,8 @@ impl Client {
     /// durable.
     ///
     /// With the id of an open or closed run of the same workflow and input, the handle is that of
-    /// the existing run and says so ([`Handle::created`]). See [`Conflict`] and [`Reuse`] for other
+    /// the existing run and says so ([`Handle::created`]). See
+    /// [`Conflict`](crate::Conflict) and [`Reuse`](crate::Reuse) for other
     /// policies.
     pub fn start<W: Workflow>(
         &self,
