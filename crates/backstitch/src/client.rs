@@ -72,7 +72,12 @@ impl Client {
     pub async fn attention(&self, limit: usize) -> Result<Vec<Attention>, Error> {
         let mut items = Vec::new();
         for item in self.engine.attention(limit).await? {
-            let new = self.engine.info(item.run).await?.new;
+            let new = match self.engine.info(item.run).await {
+                Ok(info) => info.new,
+                // Settled and deleted a moment ago.
+                Err(error) if error.kind() == backstitch_engine::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error.into()),
+            };
             items.push(Attention {
                 namespace: new.namespace,
                 id: new.id,

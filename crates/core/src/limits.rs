@@ -64,9 +64,14 @@ pub const WAITS_OPEN_MAX_DEFAULT: usize = 1_000;
 /// Default bound of a journal, in bytes: it is read back whole at recovery.
 pub const JOURNAL_BYTES_MAX_DEFAULT: u64 = 256 * 1024 * 1024;
 
-/// Default bound of the events that an execution keeps and no wait has taken. They are in memory
-/// while it runs.
+/// Default bound of the events that an execution keeps and no wait has taken.
 pub const EVENTS_KEPT_MAX_DEFAULT: u64 = 1_000;
+
+/// Most bytes of such events: they are in memory while it runs. One event is always taken.
+pub const EVENTS_KEPT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Most causes of a rollback that are kept in memory and told to undos; the journal has them all.
+pub const ROLLBACK_CAUSES_MAX: usize = 64;
 
 /// Verbs may stand in an inbox in addition to the events that it may hold: a flood of events must
 /// not keep a person from cancelling.

@@ -18,6 +18,7 @@ mod bounds;
 mod ends;
 mod group;
 mod mismatch;
+mod replay;
 mod row;
 mod script;
 mod unwanted;
@@ -354,6 +355,11 @@ impl Session {
     /// Whether a kill stands in the inbox that this session knows of.
     pub fn is_to_be_killed(&self) -> bool {
         self.inbox.iter().any(|row| row.kind == crate::inbox::InboxKind::Kill)
+    }
+
+    /// Whether inbox rows are left that found no room in the row that is open.
+    pub fn has_unread(&self) -> bool {
+        !self.inbox.is_empty()
     }
 
     /// The last inbox row that this session knows of.

@@ -107,6 +107,7 @@ impl Wait {
 pub struct Kept {
     events: BTreeMap<u64, Box<EventReceived>>,
     by_type: BTreeMap<String, BTreeSet<u64>>,
+    bytes: u64,
 }
 
 impl Kept {
@@ -120,18 +121,25 @@ impl Kept {
         self.events.is_empty()
     }
 
+    /// What they say, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// All of them, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &EventReceived> {
         self.events.values().map(Box::as_ref)
     }
 
     pub(crate) fn put(&mut self, event: Box<EventReceived>) {
+        self.bytes += event.payload.data.len() as u64;
         self.by_type.entry(event.event_type.clone()).or_default().insert(event.inbox);
         self.events.insert(event.inbox, event);
     }
 
     pub(crate) fn take(&mut self, inbox: u64) -> Option<Box<EventReceived>> {
         let event = self.events.remove(&inbox)?;
+        self.bytes -= event.payload.data.len() as u64;
         if let Some(numbers) = self.by_type.get_mut(&event.event_type) {
             numbers.remove(&inbox);
             if numbers.is_empty() {

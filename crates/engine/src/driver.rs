@@ -3,6 +3,7 @@
 //! **Invariants:** bodies and undos start only after the row that says so is durable (P2). One row
 //! is on its way at a time. A refused row voids the session, never a running body.
 
+mod called;
 mod commit;
 mod park;
 mod play;
@@ -18,12 +19,13 @@ use std::task::Poll;
 use backstitch_core::failure::{self, Class, Failure};
 use backstitch_core::id::Ordinal;
 use backstitch_core::row::Row;
-use backstitch_core::run::Phase;
+use backstitch_core::run::{Phase, Published};
 use backstitch_core::session::{AttemptEnd, Session};
 use backstitch_core::status::Status;
-use backstitch_store::{Call, RunInfo, RunNo};
+use backstitch_store::{ErrorKind as StoreErrorKind, RunInfo, RunNo};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
+use self::called::{Answered, Called};
 use crate::calls;
 use crate::code::RunningCode;
 use crate::engine::Shared;
@@ -55,8 +57,10 @@ pub(crate) struct Driver {
     mail_in: mpsc::UnboundedSender<Mail>,
     seen: watch::Sender<Seen>,
     gist: Arc<Gist>,
-    /// To be answered when what it calls for is durable.
-    call: Option<Call>,
+    /// The run is called, and that is not answered yet.
+    called: Option<Called>,
+    /// Why the run cannot be driven on.
+    broken: Option<Error>,
     /// Since when nothing has happened.
     idle_since_us: Option<i64>,
     alarm_at_us: Option<i64>,
@@ -146,7 +150,8 @@ impl Driver {
             mail_in: seat.live.mail,
             seen: seat.live.seen,
             gist: seat.live.gist,
-            call: None,
+            called: None,
+            broken: None,
             idle_since_us: None,
             alarm_at_us: None,
             stopping: Stopping::No,
@@ -167,11 +172,6 @@ impl Driver {
         run.lost_streak > 0 && (!run.in_flight.is_empty() || undo.is_some())
     }
 
-    /// It was fetched for this call.
-    pub fn answers(&mut self, call: Option<Call>) {
-        self.call = call;
-    }
-
     pub fn hold(&mut self, permit: OwnedSemaphorePermit) {
         self.suspect = Some(permit);
     }
@@ -179,6 +179,8 @@ impl Driver {
     /// Drives the run until it is closed, the engine stops, or the ownership is lost.
     pub async fn drive(mut self: Box<Driver>) {
         let (shared, run) = (self.shared.clone(), self.run);
+        // Of the time when it was parked.
+        shared.alarm.clear(run);
         self.gist.execution.get_or_init(|| self.execution.clone());
         self.tell_gist();
         let driven = {
@@ -199,9 +201,7 @@ impl Driver {
         for token in self.steps_running.values().chain(self.undos_running.values()) {
             token.cancel();
         }
-        if let Some(at_us) = self.alarm_at_us {
-            shared.alarm.clear(at_us, run);
-        }
+        shared.alarm.clear(run);
         let unread = match left {
             // What the session says is not enough: its last row may never have become durable (P1).
             Left::Closed => {
@@ -215,7 +215,7 @@ impl Driver {
             }
             Left::Open => {
                 shared.live.leave(run, Leaving::ForGood);
-                Vec::new()
+                std::iter::from_fn(|| self.mail.try_recv().ok()).collect()
             }
             Left::Parked => {
                 if let Some(at_us) = self.session.wake_at_us() {
@@ -226,8 +226,8 @@ impl Driver {
             }
         };
         // What came while the driver was leaving is for the next one.
-        for mail in unread {
-            calls::forward(&shared, run, mail);
+        if !shared.is_stopping() {
+            unread.into_iter().for_each(|mail| calls::forward(&shared, run, mail));
         }
         shared.tell_successors(run);
     }
@@ -239,11 +239,17 @@ impl Driver {
             while let Ok(mail) = self.mail.try_recv() {
                 self.handle(mail).await;
             }
+            if let Some(error) = self.broken.take() {
+                self.lose(error);
+                return Left::Open;
+            }
             match self.write_row().await {
                 Written::Lost => return Left::Open,
                 Written::Row | Written::Nothing if self.session.is_closed() => {
-                    self.answer_call().await;
-                    return Left::Closed;
+                    match self.answer_call().await {
+                        Answered::Yes => return Left::Closed,
+                        Answered::NotYet => continue,
+                    }
                 }
                 Written::Row => {
                     // A closed run that was called is open again, and wants its code.
@@ -253,7 +259,9 @@ impl Driver {
                 Written::Nothing if self.has_stopped() => return Left::Open,
                 Written::Nothing => {}
             }
-            self.answer_call().await;
+            if self.answer_call().await == Answered::NotYet {
+                continue;
+            }
             if self.nothing_runs() {
                 // Held, or waiting for something: it cannot bring the process down.
                 self.suspect = None;
@@ -307,12 +315,10 @@ impl Driver {
         if wake_at_us == self.alarm_at_us {
             return;
         }
-        if let Some(at_us) = self.alarm_at_us {
-            self.shared.alarm.clear(at_us, self.run);
-        }
         self.alarm_at_us = wake_at_us;
-        if let Some(at_us) = wake_at_us {
-            self.shared.alarm.set(at_us, self.run);
+        match wake_at_us {
+            Some(at_us) => self.shared.alarm.set(at_us, self.run),
+            None => self.shared.alarm.clear(self.run),
         }
     }
 
@@ -342,10 +348,7 @@ impl Driver {
             }
             Mail::Inbox(Some(row)) if row.number <= self.session.inbox_seen() => {}
             Mail::Inbox(_) => self.read_inbox().await,
-            Mail::Call(call) => {
-                self.read_inbox().await;
-                self.call = Some(call);
-            }
+            Mail::Called => self.called = Some(Called::Told),
             Mail::Look => {
                 self.alarm_at_us = None;
                 self.attach_if_it_is_time().await;
@@ -408,6 +411,10 @@ impl Driver {
                 Ok(rows) if rows.is_empty() => return,
                 Ok(rows) => rows.into_iter().for_each(|row| self.session.inbox(row)),
                 Err(_) if self.shared.is_stopping() => return,
+                Err(error) if error.kind() == StoreErrorKind::Corrupt => {
+                    self.broken = Some(error.into());
+                    return;
+                }
                 Err(error) => {
                     tracing::warn!(id = %self.execution.id, %error, "inbox not read; trying again");
                     self.shared.clock.sleep(self.shared.options.unavailable_retry).await;
@@ -430,7 +437,11 @@ impl Driver {
         }
         let unread = self.session.inbox_seen();
         self.seen.send_if_modified(|seen| {
-            let published = *seen.published != run.published;
+            let seqs = |published: &BTreeMap<String, Published>| {
+                published.values().map(|value| value.seq).collect::<Vec<_>>()
+            };
+            let published = !(run.published.is_empty() && seen.published.is_empty())
+                && seqs(&seen.published) != seqs(&run.published);
             if published {
                 seen.published = Arc::new(run.published.clone());
             }
@@ -448,6 +459,7 @@ impl Driver {
         let run = self.session.run();
         let done = run.inbox_read.saturating_sub(run.kept.len() as u64);
         self.gist.inbox_done.store(done, Ordering::SeqCst);
+        self.gist.kept_bytes.store(run.kept.bytes(), Ordering::SeqCst);
         let forward = matches!(run.phase, Phase::Forward);
         self.gist.takes_events.store(forward, Ordering::SeqCst);
     }

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
 use crate::append_id::AppendIds;
-use crate::calls::{self, Calls};
+use crate::calls;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::feed::{Feed, FeedSender};
@@ -98,7 +98,6 @@ pub(crate) struct Shared {
     pub live: LiveRuns,
     pub alarm: Alarm,
     pub health: Health,
-    pub calls: Calls,
     /// One run at a time of those that were in flight at two crashes in a row.
     pub suspects: Arc<Semaphore>,
     pub append_ids: AppendIds,
@@ -114,12 +113,18 @@ pub(crate) struct Shared {
     pub feed: FeedSender,
 }
 
-/// Wakes runs at their instants, for as long as the runtime lasts. With it ends what is `_alive`.
+/// Wakes runs at their instants, until the engine is stopped. With it ends what is `_alive`.
 async fn watch_alarm(shared: Arc<Shared>, _alive: watch::Sender<()>) {
-    loop {
-        for run in shared.alarm.due(&*shared.clock).await {
-            calls::wake(&shared, run, Mail::Look);
-        }
+    let stop = shared.clone();
+    tokio::select! {
+        () = stop.stop_asked() => {}
+        () = async {
+            loop {
+                for run in shared.alarm.due(&*shared.clock).await {
+                    calls::wake(&shared, run, Mail::Look);
+                }
+            }
+        } => {}
     }
 }
 
@@ -141,7 +146,6 @@ impl Shared {
             live: LiveRuns::default(),
             alarm: Alarm::default(),
             health: Health::default(),
-            calls: Calls::default(),
             suspects: Arc::new(Semaphore::new(1)),
             append_ids: AppendIds::new(),
             programs,
@@ -307,6 +311,10 @@ impl Engine {
     pub async fn view(&self, run: RunNo) -> Result<RunView, Error> {
         let info = self.shared.info(run).await?;
         let rows = read_journal(&self.shared, run).await?;
+        if rows.is_empty() {
+            // Deleted a moment ago, or damaged.
+            self.shared.info(run).await?;
+        }
         let folded = Run::fold(&rows)
             .map_err(|illegal| crate::driver::unreadable(&info, &illegal.to_string()))?;
         let owned = match self.shared.role {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use backstitch_core::id::name_defect;
 use backstitch_core::inbox::{EventMessage, InboxKind, InboxRow};
+use backstitch_core::limits::EVENTS_KEPT_BYTES_MAX;
 use backstitch_core::payload::Payload;
 use backstitch_core::session::{Verdict, judge};
 use backstitch_store::{Answer, InboxPut, Refusal, RunNo};
@@ -42,8 +43,13 @@ pub struct EventAccepted {
 
 /// Whether a run takes events.
 enum Door {
-    /// It does; so many rows of its inbox hold none that is kept.
-    Open(u64),
+    /// It does.
+    Open {
+        /// So many rows of its inbox hold none that is kept.
+        inbox_done: u64,
+        /// What those say that are kept, in bytes.
+        kept_bytes: u64,
+    },
     /// It does not, and why.
     Shut(String),
 }
@@ -71,8 +77,8 @@ impl Engine {
             let sent = EventMessage::from_bytes(row.payload.clone());
             sent.is_some_and(|sent| sent.digest(&row.topic) == digest)
         };
-        let done = match door {
-            Door::Open(done) => done,
+        let (done, kept_bytes) = match door {
+            Door::Open { inbox_done, kept_bytes } => (inbox_done, kept_bytes),
             Door::Shut(why) => {
                 if let Some(row) = self.accepted_before(run, &request_id, same).await? {
                     let (number, accepted_at_us) = (row.number, row.accepted_at_us);
@@ -86,6 +92,16 @@ impl Engine {
             }
         };
         let kept_max = self.shared.options.events_kept_max;
+        let bytes = kept_bytes + message.payload.data.len() as u64;
+        if kept_bytes > 0 && bytes > EVENTS_KEPT_BYTES_MAX {
+            let message = format!(
+                "event {event_type:?} for execution {:?} is refused: with it the events that no wait \
+                 has taken would have {bytes} bytes, and {EVENTS_KEPT_BYTES_MAX} are allowed; send it \
+                 again when some are taken",
+                execution.id
+            );
+            return Err(Error::new(ErrorKind::Full, message));
+        }
         let put = InboxPut {
             run,
             kind: InboxKind::Event,
@@ -94,7 +110,7 @@ impl Engine {
             payload: message.to_bytes(),
             digest,
             changed: true,
-            rows_max: done + kept_max,
+            rows_max: done.saturating_add(kept_max),
         };
         let refused = |kind, why: String| {
             let message =
@@ -164,8 +180,9 @@ impl Engine {
             && let Some(execution) = gist.execution.get()
             && gist.takes_events.load(Ordering::SeqCst)
         {
-            let done = gist.inbox_done.load(Ordering::SeqCst);
-            return Ok((execution.clone(), Door::Open(done)));
+            let inbox_done = gist.inbox_done.load(Ordering::SeqCst);
+            let kept_bytes = gist.kept_bytes.load(Ordering::SeqCst);
+            return Ok((execution.clone(), Door::Open { inbox_done, kept_bytes }));
         }
         let view = self.view(run).await?;
         let new = view.info.new;
@@ -178,7 +195,9 @@ impl Engine {
         });
         let door = match judge(&view.run, InboxKind::Event, 0) {
             Verdict::Changes => {
-                Door::Open(view.run.inbox_read.saturating_sub(view.run.kept.len() as u64))
+                let kept = &view.run.kept;
+                let inbox_done = view.run.inbox_read.saturating_sub(kept.len() as u64);
+                Door::Open { inbox_done, kept_bytes: kept.bytes() }
             }
             Verdict::NoChange(why) | Verdict::Refused(why) => {
                 Door::Shut(format!("{why} (its status is {})", view.run.status(view.owned)))

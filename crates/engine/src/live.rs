@@ -8,7 +8,7 @@ use backstitch_core::inbox::{InboxKind, InboxRow};
 use backstitch_core::run::{Published, Run};
 use backstitch_core::session::AttemptEnd;
 use backstitch_core::status::Status;
-use backstitch_store::{Call, RunNo};
+use backstitch_store::RunNo;
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::clock::Clock;
@@ -22,7 +22,7 @@ pub(crate) enum Mail {
     /// Something new stands in the inbox: this, or something.
     Inbox(Option<Box<InboxRow>>),
     /// The run is called.
-    Call(Call),
+    Called,
     /// Something may be due, or the run before this one is closed.
     Look,
     /// The code was woken by something that the engine does not know.
@@ -37,7 +37,7 @@ impl Mail {
         match self {
             Mail::Inbox(Some(row)) => row.changed && row.kind == InboxKind::Rollback,
             Mail::Inbox(None)
-            | Mail::Call(_)
+            | Mail::Called
             | Mail::Ended(_)
             | Mail::Look
             | Mail::Foreign
@@ -82,6 +82,8 @@ pub(crate) struct Gist {
     pub execution: OnceLock<Arc<ExecutionFacts>>,
     /// Rows of the inbox that are read and hold no event that is still kept.
     pub inbox_done: AtomicU64,
+    /// What the events that are kept say, in bytes.
+    pub kept_bytes: AtomicU64,
     /// Whether the run goes forward, and so takes events.
     pub takes_events: AtomicBool,
 }
@@ -104,7 +106,24 @@ enum Place {
 
 /// All runs that this process has loaded, or that somebody waits for.
 #[derive(Default)]
-pub(crate) struct LiveRuns(Mutex<HashMap<RunNo, Place>>);
+pub(crate) struct LiveRuns(Mutex<Places>);
+
+#[derive(Default)]
+struct Places {
+    runs: HashMap<RunNo, Place>,
+    /// The engine was stopped: nobody takes a seat any more.
+    stopped: bool,
+}
+
+/// What becomes of somebody who wants to drive a run.
+pub(crate) enum Seating {
+    /// He does.
+    Seated(Seat),
+    /// The run has a driver: it never has two.
+    Taken,
+    /// The engine was stopped.
+    Stopped,
+}
 
 /// The two ends of a run's mailbox, and what its waiters see. Whoever has it drives the run.
 pub(crate) struct Seat {
@@ -122,27 +141,30 @@ pub(crate) enum Leaving {
 }
 
 impl LiveRuns {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunNo, Place>> {
+    fn lock(&self) -> MutexGuard<'_, Places> {
         self.0.lock().expect("no code runs under this lock")
     }
 
-    /// The seat of the driver of a run. `None` if it is taken: a run never has two.
-    pub fn take_seat(&self, run: RunNo) -> Option<Seat> {
-        let mut runs = self.lock();
-        let seen = match runs.get(&run) {
-            Some(Place::Driven(_)) => return None,
+    /// The seat of the driver of a run.
+    pub fn take_seat(&self, run: RunNo) -> Seating {
+        let places = &mut *self.lock();
+        if places.stopped {
+            return Seating::Stopped;
+        }
+        let seen = match places.runs.get(&run) {
+            Some(Place::Driven(_)) => return Seating::Taken,
             Some(Place::Waited(seen)) => seen.clone(),
             None => watch::Sender::default(),
         };
         let (mail_in, mail) = mpsc::unbounded_channel();
         let live = LiveRun { mail: mail_in, seen, gist: Arc::default() };
-        runs.insert(run, Place::Driven(live.clone()));
-        Some(Seat { mail, live })
+        places.runs.insert(run, Place::Driven(live.clone()));
+        Seating::Seated(Seat { mail, live })
     }
 
     /// The driver leaves its run.
     pub fn leave(&self, run: RunNo, leaving: Leaving) {
-        let mut runs = self.lock();
+        let runs = &mut self.lock().runs;
         let Some(Place::Driven(live)) = runs.remove(&run) else { return };
         if leaving == Leaving::Parked && live.seen.receiver_count() > 0 {
             runs.insert(run, Place::Waited(live.seen));
@@ -158,7 +180,7 @@ impl LiveRuns {
         ended: Arc<Run>,
         mailbox: &mut mpsc::UnboundedReceiver<Mail>,
     ) -> Vec<Mail> {
-        let mut runs = self.lock();
+        let runs = &mut self.lock().runs;
         let mail: Vec<Mail> = std::iter::from_fn(|| mailbox.try_recv().ok()).collect();
         let Some(Place::Driven(live)) = runs.remove(&run) else { return mail };
         if !mail.iter().any(Mail::opens_again) {
@@ -171,7 +193,7 @@ impl LiveRuns {
 
     /// What becomes of a run, and whether it has a driver now.
     pub fn watch(&self, run: RunNo) -> (watch::Receiver<Seen>, Driven) {
-        let mut runs = self.lock();
+        let runs = &mut self.lock().runs;
         match runs.entry(run).or_insert_with(|| Place::Waited(watch::Sender::default())) {
             Place::Driven(live) => (live.seen.subscribe(), Driven::Yes),
             Place::Waited(seen) => (seen.subscribe(), Driven::No),
@@ -180,7 +202,7 @@ impl LiveRuns {
 
     /// Row `number` of its inbox has a run that is stuck go on.
     pub fn unstick(&self, run: RunNo, number: u64) {
-        let runs = self.lock();
+        let runs = &self.lock().runs;
         let seen = match runs.get(&run) {
             Some(Place::Driven(live)) => &live.seen,
             Some(Place::Waited(seen)) => seen,
@@ -195,7 +217,7 @@ impl LiveRuns {
 
     /// Somebody has stopped waiting for a run.
     pub fn unwatch(&self, run: RunNo) {
-        let mut runs = self.lock();
+        let runs = &mut self.lock().runs;
         if let Some(Place::Waited(seen)) = runs.get(&run)
             && seen.receiver_count() == 0
         {
@@ -205,7 +227,7 @@ impl LiveRuns {
 
     /// What is known of a run that has a driver.
     pub fn gist(&self, run: RunNo) -> Option<Arc<Gist>> {
-        match self.lock().get(&run) {
+        match self.lock().runs.get(&run) {
             Some(Place::Driven(live)) => Some(live.gist.clone()),
             Some(Place::Waited(_)) | None => None,
         }
@@ -213,7 +235,7 @@ impl LiveRuns {
 
     /// Tells the driver of a run. Gives the mail back if there is none.
     pub fn tell(&self, run: RunNo, mail: Mail) -> Result<(), Mail> {
-        match self.lock().get(&run) {
+        match self.lock().runs.get(&run) {
             Some(Place::Driven(live)) => live.mail.send(mail).map_err(|unsent| unsent.0),
             Some(Place::Waited(_)) | None => Err(mail),
         }
@@ -222,7 +244,9 @@ impl LiveRuns {
     /// Tells every driver to stop; gives the mailboxes, each of which closes when its driver ends.
     /// Nobody waits any longer for what has no driver.
     pub fn stop_all(&self) -> Vec<mpsc::UnboundedSender<Mail>> {
-        let mut runs = self.lock();
+        let places = &mut *self.lock();
+        places.stopped = true;
+        let runs = &mut places.runs;
         runs.retain(|_, place| matches!(place, Place::Driven(_)));
         let mails: Vec<_> = runs
             .values()
@@ -245,36 +269,53 @@ pub(crate) enum Driven {
     No,
 }
 
-/// Wakes drivers at instants of the wall clock; one task for all of them.
+/// Wakes drivers at instants of the wall clock, one for each run; one task for all of them.
 #[derive(Default)]
 pub(crate) struct Alarm {
-    due: Mutex<BTreeSet<(i64, RunNo)>>,
+    set: Mutex<Set>,
     earlier: Notify,
 }
 
+#[derive(Default)]
+struct Set {
+    by_time: BTreeSet<(i64, RunNo)>,
+    by_run: HashMap<RunNo, i64>,
+}
+
+impl Set {
+    fn clear(&mut self, run: RunNo) {
+        if let Some(at_us) = self.by_run.remove(&run) {
+            self.by_time.remove(&(at_us, run));
+        }
+    }
+}
+
 impl Alarm {
-    /// Has the driver of `run` look at `at_us`.
+    fn lock(&self) -> MutexGuard<'_, Set> {
+        self.set.lock().expect("no code runs under this lock")
+    }
+
+    /// Has the run looked at at `at_us`, and not when it was said before.
     pub fn set(&self, at_us: i64, run: RunNo) {
-        let mut due = self.due.lock().expect("no code runs under this lock");
-        due.insert((at_us, run));
-        let first = due.first() == Some(&(at_us, run));
-        drop(due);
+        let mut set = self.lock();
+        set.clear(run);
+        set.by_run.insert(run, at_us);
+        set.by_time.insert((at_us, run));
+        let first = set.by_time.first() == Some(&(at_us, run));
+        drop(set);
         if first {
             self.earlier.notify_one();
         }
     }
 
-    pub fn clear(&self, at_us: i64, run: RunNo) {
-        self.due.lock().expect("no code runs under this lock").remove(&(at_us, run));
+    pub fn clear(&self, run: RunNo) {
+        self.lock().clear(run);
     }
 
     /// Gives the runs that are due, for ever; waits as long as there is none.
     pub async fn due(&self, clock: &dyn Clock) -> Vec<RunNo> {
         loop {
-            let first = {
-                let due = self.due.lock().expect("no code runs under this lock");
-                due.first().copied()
-            };
+            let first = self.lock().by_time.first().copied();
             match first {
                 None => self.earlier.notified().await,
                 Some((at_us, _)) => {
@@ -292,8 +333,14 @@ impl Alarm {
     }
 
     fn take_due(&self, now_us: i64) -> Vec<RunNo> {
-        let mut due = self.due.lock().expect("no code runs under this lock");
-        let later = due.split_off(&(now_us + 1, RunNo(i64::MIN)));
-        std::mem::replace(&mut *due, later).into_iter().map(|(_, run)| run).collect()
+        let mut set = self.lock();
+        let later = set.by_time.split_off(&(now_us + 1, RunNo(i64::MIN)));
+        let due = std::mem::replace(&mut set.by_time, later);
+        due.into_iter()
+            .map(|(_, run)| {
+                set.by_run.remove(&run);
+                run
+            })
+            .collect()
     }
 }

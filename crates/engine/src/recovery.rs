@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use backstitch_core::row::{Row, RowError};
-use backstitch_store::{Call, RunInfo, RunNo};
+use backstitch_store::{ErrorKind as StoreErrorKind, RunInfo, RunNo};
 use tokio::sync::Barrier;
 
 use crate::calls;
 use crate::driver::{Driver, Origin, unreadable};
 use crate::engine::Shared;
 use crate::error::{Error, ErrorKind};
-use crate::live::{Leaving, Mail, Seat};
+use crate::live::{Leaving, Mail, Seat, Seating};
 
 /// Journal rows read at a time.
 const JOURNAL_PAGE: usize = 1_000;
@@ -68,37 +68,46 @@ pub(crate) async fn run(shared: &Arc<Shared>) -> Result<(), Error> {
     }
     let all_loaded = Arc::new(Barrier::new(found.len()));
     for info in found {
-        let seat = shared.live.take_seat(info.run).expect("nothing was started yet");
-        let taken_over = take_over(shared.clone(), info, seat, None, all_loaded.clone());
+        let Seating::Seated(seat) = shared.live.take_seat(info.run) else {
+            unreachable!("nothing was started yet")
+        };
+        let taken_over = take_over(shared.clone(), info, seat, all_loaded.clone());
         shared.runtime.spawn(taken_over);
     }
     Ok(())
 }
 
-/// Drives one run more: one that was parked, is called, or has no driver for another reason. It is
-/// looked up first, and left alone if it is not there any more, or closed and not called.
-pub(crate) fn fetch(shared: &Arc<Shared>, run: RunNo, call: Option<Call>) {
-    if shared.is_left_alone(run) || shared.is_stopping() {
+/// Drives one run more, to which `mail` could not be told: one that was parked, is called, or has no
+/// driver for another reason. It is looked up first, and left alone if it is not there any more, or
+/// closed and not called.
+pub(crate) fn fetch(shared: &Arc<Shared>, run: RunNo, mut mail: Mail) {
+    if shared.is_left_alone(run) {
         return;
     }
-    let Some(mut seat) = shared.live.take_seat(run) else {
-        // Somebody else was faster.
-        let _ = shared.live.tell(run, call.map_or(Mail::Look, Mail::Call));
-        return;
+    let mut seat = loop {
+        match shared.live.take_seat(run) {
+            Seating::Seated(seat) => break seat,
+            Seating::Stopped => return,
+            // Somebody else was faster; he may be leaving again.
+            Seating::Taken => match shared.live.tell(run, mail) {
+                Ok(()) => return,
+                Err(untold) => mail = untold,
+            },
+        }
     };
+    let is_called = matches!(mail, Mail::Called);
+    // The driver reads its inbox when it begins; of a call it has to hear.
+    let _ = seat.live.mail.send(mail);
     let shared = shared.clone();
-    let runtime = shared.runtime.clone();
-    runtime.spawn(async move {
+    shared.runtime.clone().spawn(async move {
         match find(&shared, run).await {
-            Some(info) if info.closed_at_us.is_none() || call.is_some() => {
-                take_over(shared, info, seat, call, Arc::new(Barrier::new(1))).await;
+            Some(info) if info.closed_at_us.is_none() || is_called => {
+                take_over(shared, info, seat, Arc::new(Barrier::new(1))).await;
             }
             Some(_) | None => {
                 shared.live.leave(run, Leaving::ForGood);
-                if let Some(call) = call {
-                    shared.calls.answered(call);
-                }
-                // What came meanwhile is for the next one who looks.
+                // The first one brought us here; what came meanwhile is for the next one who looks.
+                let _ = seat.mail.try_recv();
                 while let Ok(mail) = seat.mail.try_recv() {
                     calls::forward(&shared, run, mail);
                 }
@@ -107,12 +116,18 @@ pub(crate) fn fetch(shared: &Arc<Shared>, run: RunNo, call: Option<Call>) {
     });
 }
 
-/// Looks a run up, however long that takes. `None` if there is none, or the engine is stopped.
+/// Looks a run up, however long that takes. `None` if there is none, if the store cannot say, or if
+/// the engine is stopped.
 async fn find(shared: &Shared, run: RunNo) -> Option<RunInfo> {
     loop {
         match shared.store.run(run).await {
             Ok(info) => return info,
             Err(_) if shared.is_stopping() => return None,
+            Err(error) if error.kind() == StoreErrorKind::Corrupt => {
+                tracing::error!(run = run.0, %error, "run left alone");
+                shared.leave_alone(run, error.into());
+                return None;
+            }
             Err(error) => {
                 tracing::warn!(run = run.0, %error, "run not read; trying again");
                 shared.clock.sleep(shared.options.unavailable_retry).await;
@@ -121,18 +136,12 @@ async fn find(shared: &Shared, run: RunNo) -> Option<RunInfo> {
     }
 }
 
-async fn take_over(
-    shared: Arc<Shared>,
-    info: RunInfo,
-    seat: Seat,
-    call: Option<Call>,
-    all_loaded: Arc<Barrier>,
-) {
+async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: Arc<Barrier>) {
     let rows = loop {
         match read_journal(&shared, info.run).await {
             Ok(rows) => break Ok(rows),
             Err(error) if matches!(error.kind(), ErrorKind::Store(_)) && !shared.is_stopping() => {
-                if error.kind() == ErrorKind::Store(backstitch_store::ErrorKind::Corrupt) {
+                if error.kind() == ErrorKind::Store(StoreErrorKind::Corrupt) {
                     break Err(error);
                 }
                 tracing::warn!(id = %info.new.id, %error, "journal not read; trying again");
@@ -143,10 +152,6 @@ async fn take_over(
     };
     let driver =
         rows.and_then(|rows| Driver::new(shared.clone(), &info, seat, Origin::Recovered, &rows));
-    let driver = driver.map(|mut driver| {
-        driver.answers(call);
-        driver
-    });
     match driver {
         Ok(mut driver) if driver.is_suspect() => {
             // It was in flight at two crashes in a row: last, and one at a time.
@@ -165,8 +170,10 @@ async fn take_over(
             let _ = driven.await;
         }
         Err(error) => {
-            tracing::error!(id = %info.new.id, run_id = %info.new.run_id, %error, "run left alone");
-            shared.leave_alone(info.run, error);
+            if !shared.is_stopping() {
+                tracing::error!(id = %info.new.id, run_id = %info.new.run_id, %error, "run left alone");
+                shared.leave_alone(info.run, error);
+            }
             shared.live.leave(info.run, Leaving::ForGood);
             shared.tell_successors(info.run);
             all_loaded.wait().await;

@@ -65,7 +65,7 @@ async fn sweep(shared: &Shared) -> Result<(), StoreError> {
 /// Frees the space of deleted runs.
 pub(crate) async fn purge(shared: &Shared) {
     if let Err(error) = purge_all(shared).await {
-        tracing::warn!(%error, "space not freed; the next sweep does it");
+        tracing::warn!(%error, "space not freed; the next deletion does it");
     }
 }
 

@@ -21,7 +21,7 @@ use crate::calls;
 use crate::driver::{Driver, Origin};
 use crate::engine::{Engine, Role, Shared, check_words, fenced, runtime_gone};
 use crate::error::{Error, ErrorKind};
-use crate::live::Mail;
+use crate::live::{Mail, Seating};
 
 /// What to do when the id is in use by an open run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,8 +138,12 @@ impl Engine {
             let (start, row) = self.first_change(&request, run_id, expected, after);
             let status = start.status;
             match self.begin(start, row).await? {
-                Answer::Started { run, .. } => {
+                Answer::Started { run, first, .. } if first || restart.is_none() => {
                     return Ok(StartAnswer { run, run_id, created: true, status });
+                }
+                Answer::Started { run, .. } => {
+                    let status = self.info(run).await?.update.status;
+                    return Ok(StartAnswer { run, run_id, created: false, status });
                 }
                 Answer::Exists(found) if restart.is_some() => {
                     let message = format!(
@@ -156,6 +160,10 @@ impl Engine {
                         (expected, after) = (Some(run), Some((run, run_id)));
                     }
                 },
+                // The run that it was to follow was deleted.
+                Answer::Refused(Refusal::UnknownRun) if restart.is_none() && expected.is_some() => {
+                    (expected, after) = (None, None);
+                }
                 Answer::Refused(Refusal::Fenced { .. }) => {
                     self.shared.health.unavailable(&fenced());
                     return Err(fenced().into());
@@ -284,20 +292,25 @@ impl Engine {
                 // Nobody else would drive it if only the answer was lost.
                 let found = shared.store.newest(&new.namespace, &new.id).await.ok().flatten();
                 if let Some(info) = found.filter(|info| info.new.run_id == new.run_id) {
-                    answer = Ok(Answer::Started { run: info.run, at_us: info.created_at_us });
+                    let (run, at_us) = (info.run, info.created_at_us);
+                    answer = Ok(Answer::Started { run, at_us, first: false });
                 }
             }
-            if let Ok(Answer::Started { run, at_us }) = &answer {
-                shared.health.available();
-                let update = ExecutionUpdate { status, wake_at_us: None, expires_at_us: None };
-                let (run, created_at_us) = (*run, *at_us);
-                let info = RunInfo { run, new, created_at_us, update, closed_at_us: None };
-                row.header.at_us = created_at_us;
-                match shared.role {
-                    Role::Owner => dispatch(&shared, &info, row),
-                    // Its owner is called.
-                    Role::Guest => {}
+            match (&answer, shared.role) {
+                (Ok(Answer::Started { run, at_us, first: true }), Role::Owner) => {
+                    shared.health.available();
+                    let update = ExecutionUpdate { status, wake_at_us: None, expires_at_us: None };
+                    let (run, created_at_us) = (*run, *at_us);
+                    let info = RunInfo { run, new, created_at_us, update, closed_at_us: None };
+                    row.header.at_us = created_at_us;
+                    dispatch(&shared, &info, row);
                 }
+                // It was begun before, and may have gone on since.
+                (Ok(Answer::Started { run, first: false, .. }), Role::Owner) => {
+                    calls::wake(&shared, *run, Mail::Look);
+                }
+                // Its owner is called.
+                (Ok(_) | Err(_), Role::Owner | Role::Guest) => {}
             }
             answer
         });
@@ -371,8 +384,10 @@ impl Engine {
 
 /// Drives a run that has just been started.
 fn dispatch(shared: &Arc<Shared>, info: &RunInfo, first: Row) {
-    // A start that is offered again after a lost answer finds its run driven already.
-    let Some(seat) = shared.live.take_seat(info.run) else { return };
+    let Seating::Seated(seat) = shared.live.take_seat(info.run) else {
+        // The engine was stopped in this moment: the next owner goes on with it.
+        return;
+    };
     let rows = std::slice::from_ref(&first);
     let driver = Driver::new(shared.clone(), info, seat, Origin::Started, rows);
     let driver = driver.expect("a first row folds");

@@ -46,6 +46,8 @@ impl Engine {
         if let Some(defect) = name_defect("request id", request_id) {
             return Err(Error::new(ErrorKind::Invalid, defect));
         }
+        // Ids of verbs and of events are apart.
+        let stored_id = format!("verb {request_id}");
         let view = self.view(run).await?;
         let payload = verb.to_bytes();
         let soon = self.as_it_will_stand(&view).await?;
@@ -55,10 +57,10 @@ impl Engine {
         };
         let changed = match verdict {
             Verdict::Changes => true,
-            Verdict::NoChange(_) => self.undoes_what_is_unread(&view, kind).await?,
+            Verdict::NoChange(_) => false,
             Verdict::Refused(why) => {
                 let same = |row: &InboxRow| row.kind == kind && row.payload == payload;
-                let before = self.accepted_before(run, request_id, same).await?;
+                let before = self.accepted_before(run, &stored_id, same).await?;
                 let sent = before.map(|row| Sent { number: row.number, changed: row.changed });
                 return sent.ok_or_else(|| refused(kind, &view, &why));
             }
@@ -68,12 +70,14 @@ impl Engine {
         let put = InboxPut {
             run,
             kind,
-            request_id: request_id.to_owned(),
+            request_id: stored_id,
             topic: String::new(),
             payload,
             digest,
             changed,
-            rows_max: done + self.shared.options.events_kept_max + VERBS_UNREAD_MAX,
+            rows_max: done
+                .saturating_add(self.shared.options.events_kept_max)
+                .saturating_add(VERBS_UNREAD_MAX),
         };
         match self.put(put).await? {
             Answer::Accepted { number, changed, .. } => Ok(Sent { number, changed }),
@@ -95,32 +99,6 @@ impl Engine {
         }
     }
 
-    /// Whether a pause, or a resume, that changes nothing as the run stands does so once what was
-    /// accepted before it is copied.
-    async fn undoes_what_is_unread(&self, view: &RunView, kind: InboxKind) -> Result<bool, Error> {
-        let other = match kind {
-            InboxKind::Pause => InboxKind::Resume,
-            InboxKind::Resume => InboxKind::Pause,
-            InboxKind::Cancel
-            | InboxKind::Terminate
-            | InboxKind::Rollback
-            | InboxKind::Kill
-            | InboxKind::RetryStep
-            | InboxKind::RetryUndo
-            | InboxKind::WaiveUndo
-            | InboxKind::Event
-            | InboxKind::SetAttributes => return Ok(false),
-        };
-        let (mut number, mut stands) = (view.run.inbox_read, None);
-        loop {
-            let rows = self.shared.store.inbox(view.info.run, number, INBOX_PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(stands == Some(other)) };
-            number = last.number;
-            let either = rows.iter().rev().find(|row| row.kind == kind || row.kind == other);
-            stands = either.map(|row| row.kind).or(stands);
-        }
-    }
-
     /// The run with what stands in its inbox: whoever pauses and then resumes it means what was
     /// paused a moment ago, though its owner may not have read that yet.
     async fn as_it_will_stand(&self, view: &RunView) -> Result<Arc<Run>, Error> {
@@ -137,7 +115,13 @@ impl Engine {
             unread.into_iter().for_each(|row| session.inbox(row));
             unread = store.inbox(run, session.inbox_seen(), INBOX_PAGE).await?;
         }
-        session.open_row(self.shared.clock.now_us());
+        // One row may not have room for all of it.
+        let now_us = self.shared.clock.now_us();
+        session.open_row(now_us);
+        while session.has_unread() {
+            session.close_row([0; 16]);
+            session.open_row(now_us);
+        }
         Ok(Arc::new(session.into_run()))
     }
 

@@ -105,7 +105,7 @@ pub struct NewExecution {
 pub struct ExecutionUpdate {
     /// The derived status.
     pub status: Status,
-    /// The next instant at which something is due, for a suspended run.
+    /// The next instant at which something is due, its deadline included.
     pub wake_at_us: Option<i64>,
     /// When a closed run may be deleted; never, if absent.
     pub expires_at_us: Option<i64>,
@@ -224,6 +224,8 @@ pub enum Answer {
         run: RunNo,
         /// The instant of the commit.
         at_us: i64,
+        /// False if the same change had begun it before.
+        first: bool,
     },
     /// The id has another newest run than expected.
     Exists(Box<RunInfo>),

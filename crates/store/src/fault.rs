@@ -288,8 +288,8 @@ impl Store for FaultStore {
         self.pass(|inner| inner.find(name, value, before, limit))
     }
 
-    fn calls(&self, limit: usize) -> StoreFuture<Vec<Call>> {
-        self.pass(|inner| inner.calls(limit))
+    fn calls(&self, after: RunNo, limit: usize) -> StoreFuture<Vec<Call>> {
+        self.pass(|inner| inner.calls(after, limit))
     }
 
     fn expired(&self, now_us: i64, limit: usize) -> StoreFuture<Vec<RunNo>> {

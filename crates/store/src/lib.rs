@@ -137,8 +137,8 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> StoreFuture<Vec<RunInfo>>;
 
-    /// Runs that the owner has to look at, by number.
-    fn calls(&self, limit: usize) -> StoreFuture<Vec<Call>>;
+    /// Runs that the owner has to look at, by number, above `after`.
+    fn calls(&self, after: RunNo, limit: usize) -> StoreFuture<Vec<Call>>;
 
     /// Closed runs that may be deleted at `now_us`: expired, without an open attention item, and
     /// not called. Those that expired first come first.

@@ -137,8 +137,8 @@ impl Store for MemoryStore {
         self.read(|data| data.find(name, value, before, limit))
     }
 
-    fn calls(&self, limit: usize) -> StoreFuture<Vec<Call>> {
-        self.read(|data| data.calls(limit))
+    fn calls(&self, after: RunNo, limit: usize) -> StoreFuture<Vec<Call>> {
+        self.read(|data| data.calls(after, limit))
     }
 
     fn expired(&self, now_us: i64, limit: usize) -> StoreFuture<Vec<RunNo>> {

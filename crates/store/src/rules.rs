@@ -73,7 +73,11 @@ pub(crate) fn judge_start<F: Facts>(
     if let Some(info) = &found
         && is_same_run(info, new.run_id)
     {
-        return Ok(Some(Answer::Started { run: info.run, at_us: info.created_at_us }));
+        return Ok(Some(Answer::Started {
+            run: info.run,
+            at_us: info.created_at_us,
+            first: false,
+        }));
     }
     if !is_guests(start) && !may_go_on(facts, role, start.first.header.fence) {
         return refuse(Refusal::Fenced { newest: facts.fence() });

@@ -235,8 +235,8 @@ impl Store for SqliteStore {
             .read(move |connection| attributes::find(connection, &name, &value, before, limit))
     }
 
-    fn calls(&self, limit: usize) -> StoreFuture<Vec<Call>> {
-        self.readers.read(move |connection| calls::list(connection, limit))
+    fn calls(&self, after: RunNo, limit: usize) -> StoreFuture<Vec<Call>> {
+        self.readers.read(move |connection| calls::list(connection, after, limit))
     }
 
     fn expired(&self, now_us: i64, limit: usize) -> StoreFuture<Vec<RunNo>> {

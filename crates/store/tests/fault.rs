@@ -51,7 +51,7 @@ async fn dying_before_a_point_applies_nothing_from_there_on() {
     assert_pending(read_before);
     assert_pending(append(&store, run, 2));
     assert_pending(store.run(run));
-    assert_pending(store.calls(10));
+    assert_pending(store.calls(RunNo(0), 10));
     assert_pending(store.expired(0, 10));
     assert_pending(store.find("Customer", &AttributeValue::Flag(true), run, 10));
     assert_pending(store.commit(Change::Delete(run)));

@@ -99,9 +99,9 @@ async fn p4_an_older_owner_neither_hears_calls_nor_frees_space() {
     let heard = || Change::Heard(vec![Call { run, times: 1 }]);
     assert_eq!(first.commit(heard()).await.unwrap(), fenced);
     assert_eq!(first.commit(Change::Purge { rows: 1 }).await.unwrap(), fenced);
-    assert_eq!(second.calls(10).await.unwrap(), [Call { run, times: 1 }]);
+    assert_eq!(second.calls(RunNo(0), 10).await.unwrap(), [Call { run, times: 1 }]);
     assert_eq!(second.commit(heard()).await.unwrap(), Answer::Heard);
-    assert_eq!(second.calls(10).await.unwrap(), []);
+    assert_eq!(second.calls(RunNo(0), 10).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ async fn what_a_guest_puts_appears_to_the_owner_with_news() {
         assert_eq!(calls(&owner).await, [(run, number)]);
         assert_eq!(owner.inbox(run, 0, 10).await.unwrap().len() as u64, number);
     }
-    let heard = owner.calls(10).await.unwrap();
+    let heard = owner.calls(RunNo(0), 10).await.unwrap();
     assert_eq!(owner.commit(Change::Heard(heard)).await.unwrap(), Answer::Heard);
     assert_eq!(calls(&guest).await, []);
     // The owner's own rows need no call while it drives the run.
@@ -79,9 +79,10 @@ async fn a_run_that_a_guest_begins_is_called_and_the_owner_carries_it_on() {
     let guest = connect(&folder.db());
     let begun = new_start(&guest, 1);
     let first = guest.commit(begun.clone().into()).await.unwrap();
-    let Answer::Started { run, .. } = first else { panic!("not started: {first:?}") };
-    assert_eq!(guest.commit(begun.clone().into()).await.unwrap(), first, "the same again (B96)");
-    assert_eq!(owner.commit(begun.into()).await.unwrap(), first, "whoever asks");
+    let Answer::Started { run, at_us, first: true } = first else { panic!("{first:?}") };
+    let again = Answer::Started { run, at_us, first: false };
+    assert_eq!(guest.commit(begun.clone().into()).await.unwrap(), again, "the same again (B96)");
+    assert_eq!(owner.commit(begun.into()).await.unwrap(), again, "whoever asks");
     assert_eq!(calls(&owner).await, [(run, 1)]);
     assert_appended(append(&owner, run, 2).await);
     assert_accepted(guest.commit(new_put(run, "request").into()).await);
@@ -104,7 +105,7 @@ async fn p4_a_guest_carries_no_journal_on() {
     let start = Start { first: draft(1, 1), ..new_start(&guest, 2) };
     assert_refused(guest.commit(start.into()).await, fenced.clone());
     assert_accepted(guest.commit(new_put(run, "request").into()).await);
-    let heard = Change::Heard(guest.calls(10).await.unwrap());
+    let heard = Change::Heard(guest.calls(RunNo(0), 10).await.unwrap());
     assert_refused(guest.commit(heard).await, fenced.clone());
     assert_refused(guest.commit(Change::Purge { rows: 10 }).await, fenced);
     assert_eq!(calls(&owner).await, [(run, 1)]);
@@ -171,7 +172,7 @@ async fn starts_of_owner_and_guest_never_share_a_run_number() {
         // The newest one goes, and its number with it.
         if number % 5 == 4 {
             let run = *runs.last().unwrap();
-            let heard = Change::Heard(owner.calls(10).await.unwrap());
+            let heard = Change::Heard(owner.calls(RunNo(0), 10).await.unwrap());
             owner.commit(heard).await.unwrap();
             assert_appended(owner.commit(new_closing(&*owner, run, 2).into()).await);
             assert_eq!(store.commit(Change::Delete(run)).await.unwrap(), Answer::Deleted);

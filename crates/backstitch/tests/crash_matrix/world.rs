@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use backstitch::core::run::{Run, WaitsFor};
 use backstitch::engine::{Clock, ManualClock};
-use backstitch::store::Store;
 use backstitch::store::fault::{FaultPlan, FaultStore};
 use backstitch::store::memory::MemoryStore;
+use backstitch::store::{RunNo, Store};
 use backstitch::{
     App, Backstitch, ErrorKind, ExecutionStatus, FnWorkflow, Handle, Row, Status, VerbRequest,
 };
@@ -325,7 +325,7 @@ impl World {
                 .await
                 .unwrap();
             // What was sent to it when it closed is noted first.
-            while !store.calls(1).await.unwrap().is_empty() {
+            while !store.calls(RunNo(0), 1).await.unwrap().is_empty() {
                 tokio::task::yield_now().await;
             }
             let handle: Handle<String> = app.handle("t").await.unwrap();

@@ -7,6 +7,7 @@ mod world;
 
 mod closed;
 mod deadline;
+mod edges;
 mod events;
 mod parked;
 mod patched;

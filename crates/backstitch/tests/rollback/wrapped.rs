@@ -147,8 +147,8 @@ impl Store for Wrapped {
         self.inner.find(name, value, before, limit)
     }
 
-    fn calls(&self, limit: usize) -> StoreFuture<Vec<Call>> {
-        self.inner.calls(limit)
+    fn calls(&self, after: RunNo, limit: usize) -> StoreFuture<Vec<Call>> {
+        self.inner.calls(after, limit)
     }
 
     fn expired(&self, now_us: i64, limit: usize) -> StoreFuture<Vec<RunNo>> {

@@ -7,6 +7,7 @@ use crate::event::{
 };
 use crate::failure::Origin;
 use crate::id::Ordinal;
+use crate::limits::ROLLBACK_CAUSES_MAX;
 use crate::row::RowKind;
 use crate::run::{Ask, Block, Ending, IllegalEvent, Pause, Phase, Published, Run};
 use crate::step::{Step, StepPhase};
@@ -285,8 +286,10 @@ impl Run {
         self.copied(event.inbox)?;
         // Before the decision, the row that copies the request also decides, and names it as cause.
         if let (Phase::RollingBack, Some(rollback)) = (&self.phase, &mut self.rollback) {
-            let cause = RollbackCause::asked(event.verb(), &event.by, &event.reason);
-            rollback.causes.push(cause);
+            if rollback.causes.len() < ROLLBACK_CAUSES_MAX {
+                let cause = RollbackCause::asked(event.verb(), &event.by, &event.reason);
+                rollback.causes.push(cause);
+            }
         }
         self.cancel.get_or_insert_with(|| event.clone());
         Ok(())

@@ -86,11 +86,12 @@ impl Session {
             }
         }
         // A run that ends makes its journal no longer than it has to be.
-        if self.journal_bytes > journal_bytes_max && report.ended.is_none() {
+        // Events that it has not taken are bounded at the door: no sender ends a run.
+        let bytes = self.journal_bytes.saturating_sub(self.run.kept.bytes());
+        if bytes > journal_bytes_max && report.ended.is_none() {
             let message = format!(
-                "the journal has {} bytes; at most {journal_bytes_max} are allowed: keep large data \
-                 elsewhere, or cut the work into several executions",
-                self.journal_bytes
+                "the journal has {bytes} bytes; at most {journal_bytes_max} are allowed: keep large \
+                 data elsewhere, or cut the work into several executions"
             );
             return Some(Failure::new(Class::Permanent, Origin::Limit, "JournalBytes", message));
         }

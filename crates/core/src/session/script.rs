@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use crate::event::Event;
+use crate::event::{AttributeOrigin, Event};
 use crate::id::{Key, Ordinal};
 use crate::row::{Row, RowKind};
+use crate::session::Note;
 
 /// One group as it was recorded.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) struct RecordedGroup {
     pub drops: Vec<Ordinal>,
     /// Patches whose new way the code took.
     pub markers: Vec<String>,
+    /// What it said.
+    pub notes: Vec<Note>,
 }
 
 /// Cuts the turn rows of a journal into groups. A group begins with the outcome that is shown.
@@ -32,6 +35,7 @@ pub(super) fn recorded_groups(rows: &[Row]) -> VecDeque<RecordedGroup> {
             asks: Vec::new(),
             drops: Vec::new(),
             markers: Vec::new(),
+            notes: Vec::new(),
         };
         if groups.is_empty() {
             groups.push_back(begin(None));
@@ -57,6 +61,17 @@ pub(super) fn recorded_groups(rows: &[Row]) -> VecDeque<RecordedGroup> {
                     let group = groups.back_mut().expect("a turn row begins a group");
                     group.markers.push(e.name.clone());
                 }
+                Event::ValuePublished(e) => {
+                    let (key, value) = (e.key.clone(), e.value.clone());
+                    say(&mut groups, Note::Published { key, value });
+                }
+                Event::AttributesSet(e) => match e.origin() {
+                    AttributeOrigin::Code => {
+                        let changes = e.changes.iter().cloned().map(Note::Attribute);
+                        changes.for_each(|note| say(&mut groups, note));
+                    }
+                    AttributeOrigin::Start | AttributeOrigin::Verb => {}
+                },
                 Event::WaitCancelled(e) => drop_of(&mut groups, e.ord),
                 Event::StepCancelRequested(e) => drop_of(&mut groups, e.ord),
                 Event::TimerCancelled(e) => drop_of(&mut groups, e.ord),
@@ -71,8 +86,6 @@ pub(super) fn recorded_groups(rows: &[Row]) -> VecDeque<RecordedGroup> {
                 | Event::StepAbandoned(_)
                 | Event::StepRetryRequested(_)
                 | Event::EventReceived(_)
-                | Event::ValuePublished(_)
-                | Event::AttributesSet(_)
                 | Event::CancelRequested(_)
                 | Event::PauseRequested(_)
                 | Event::Resumed(_)
@@ -97,6 +110,10 @@ pub(super) fn recorded_groups(rows: &[Row]) -> VecDeque<RecordedGroup> {
 fn ask(groups: &mut VecDeque<RecordedGroup>, ord: Ordinal, key: &Key, place: &str) {
     let group = groups.back_mut().expect("a turn row begins a group");
     group.asks.push((ord, key.clone(), place.to_owned()));
+}
+
+fn say(groups: &mut VecDeque<RecordedGroup>, note: Note) {
+    groups.back_mut().expect("a turn row begins a group").notes.push(note);
 }
 
 fn drop_of(groups: &mut VecDeque<RecordedGroup>, ord: Ordinal) {

@@ -65,7 +65,7 @@ impl Driver {
     }
 
     /// Leaves the run alone, listed, until the store is opened again.
-    fn lose(&mut self, error: Error) -> Written {
+    pub(super) fn lose(&mut self, error: Error) -> Written {
         tracing::error!(id = %self.execution.id, run_id = %self.execution.run_id, %error, "run left alone");
         if !self.shared.is_stopping() {
             self.shared.leave_alone(self.run, error);

@@ -4,8 +4,6 @@
 //! **Invariant:** nothing is lost by it that a crash at the same moment would not lose, and a crash
 //! there loses nothing: nothing runs, everything known is durable.
 
-use backstitch_store::Change;
-
 use crate::driver::{Driver, Stopping};
 
 /// A run that waits for an instant farther away is parked at once, in microseconds. Building it anew
@@ -49,18 +47,8 @@ impl Driver {
             && self.graces.is_empty()
             && self.overdue.is_empty()
             && self.suspect.is_none()
-            && self.call.is_none()
+            && self.called.is_none()
             && self.after.is_none()
             && !woken_by_others
-    }
-
-    /// Takes the call off the list: what it called for is durable.
-    pub(super) async fn answer_call(&mut self) {
-        let Some(call) = self.call.take() else { return };
-        if let Err(error) = self.shared.store.commit(Change::Heard(vec![call])).await {
-            // It stays on the list, and is answered again.
-            tracing::warn!(id = %self.execution.id, %error, "a call stays on the list");
-        }
-        self.shared.calls.answered(call);
     }
 }

@@ -142,7 +142,9 @@ impl Driver {
                 self.code = None;
                 return;
             }
-            if self.awaits_nothing() && self.session.run().unshown.is_empty() {
+            // A bound may have been exceeded, and the run rolls back.
+            let goes_on = self.session.is_live();
+            if goes_on && self.awaits_nothing() && self.session.run().unshown.is_empty() {
                 return self.block_foreign("is quiet with nothing outstanding");
             }
         }

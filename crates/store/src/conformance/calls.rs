@@ -8,7 +8,7 @@ use crate::{Answer, Append, Call, Change, Expects, RunNo, Start};
 
 impl Bench {
     async fn calls(&self) -> Vec<(RunNo, u64)> {
-        let calls = self.store.calls(usize::MAX).await.expect("the store works");
+        let calls = self.store.calls(RunNo(0), usize::MAX).await.expect("the store works");
         calls.into_iter().map(|Call { run, times }| (run, times)).collect()
     }
 
@@ -51,7 +51,9 @@ pub async fn runs_that_nobody_drives_are_called(subject: impl Subject) {
     bench.put(closed, InboxKind::Cancel, "refused").await;
     let both = [(closed, 1), (begun, 1)];
     assert_eq!(bench.calls().await, both, "neither does a repeated or refused request");
-    assert_eq!(bench.store.calls(1).await.unwrap(), [Call { run: closed, times: 1 }]);
+    assert_eq!(bench.store.calls(RunNo(0), 1).await.unwrap(), [Call { run: closed, times: 1 }]);
+    assert_eq!(bench.store.calls(closed, 1).await.unwrap(), [Call { run: begun, times: 1 }]);
+    assert_eq!(bench.store.calls(begun, 1).await.unwrap(), []);
     let bench = bench.reopen().await;
     assert_eq!(bench.calls().await, both, "the next owner has to look as well");
     bench.put(closed, InboxKind::WaiveUndo, "waive").await;
@@ -96,7 +98,7 @@ pub async fn a_call_that_has_grown_is_not_taken_off_the_list(subject: impl Subje
     bench.hear(run, 3).await;
     bench.hear(RunNo(99), 1).await;
     assert_eq!(bench.calls().await, [(run, 2), (other, 1)]);
-    let both = bench.store.calls(10).await.unwrap();
+    let both = bench.store.calls(RunNo(0), 10).await.unwrap();
     assert_eq!(bench.commit(Change::Heard(both)).await, Answer::Heard);
     assert_eq!(bench.commit(Change::Heard(Vec::new())).await, Answer::Heard);
     assert_eq!(bench.calls().await, []);

@@ -71,7 +71,7 @@ pub async fn reads_of_what_is_not_there_are_empty(subject: impl Subject) {
     assert!(bench.store.open_runs(RunNo(0), 10).await.unwrap().is_empty());
     assert!(bench.store.runs(RunNo(i64::MAX), 10).await.unwrap().is_empty());
     assert!(bench.store.attention(10).await.unwrap().is_empty());
-    assert!(bench.store.calls(10).await.unwrap().is_empty());
+    assert!(bench.store.calls(RunNo(0), 10).await.unwrap().is_empty());
     assert!(bench.store.expired(i64::MAX, 10).await.unwrap().is_empty());
     let value = AttributeValue::Flag(true);
     assert!(bench.store.find("Vip", &value, RunNo(i64::MAX), 10).await.unwrap().is_empty());

@@ -92,7 +92,7 @@ impl Data {
         if is_guests(start) {
             self.call(run);
         }
-        (Answer::Started { run, at_us }, Some(self.push(run, &start.first, at_us)))
+        (Answer::Started { run, at_us, first: true }, Some(self.push(run, &start.first, at_us)))
     }
 
     fn append(&mut self, append: &Append, at_us: i64) -> Done {

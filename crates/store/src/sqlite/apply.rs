@@ -118,7 +118,7 @@ impl Apply<'_> {
             calls::call(self.connection, run)?;
         }
         self.tails.set(run, Tail { last: 1, closed: false });
-        Ok(Answer::Started { run, at_us })
+        Ok(Answer::Started { run, at_us, first: true })
     }
 
     fn append(&mut self, append: &Append) -> Result<Answer, Trouble> {

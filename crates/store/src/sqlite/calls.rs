@@ -26,10 +26,11 @@ pub(super) fn heard(connection: &Connection, calls: &[Call]) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Call>> {
-    let mut query =
-        connection.prepare_cached("SELECT run_no, times FROM calls ORDER BY run_no LIMIT ?1")?;
-    let calls = query.query_map([at_most(limit)], |row| {
+pub(super) fn list(connection: &Connection, after: RunNo, limit: usize) -> Result<Vec<Call>> {
+    let mut query = connection.prepare_cached(
+        "SELECT run_no, times FROM calls WHERE run_no > ?1 ORDER BY run_no LIMIT ?2",
+    )?;
+    let calls = query.query_map((after.0, at_most(limit)), |row| {
         Ok(Call { run: RunNo(row.get(0)?), times: row.get::<_, i64>(1)? as u64 })
     })?;
     calls.collect()

@@ -55,12 +55,9 @@ impl Data {
         found.take(limit).map(|run| run.info.clone()).collect()
     }
 
-    pub(in crate::memory) fn calls(&self, limit: usize) -> Vec<Call> {
-        self.calls
-            .iter()
-            .take(limit)
-            .map(|(run, times)| Call { run: *run, times: *times })
-            .collect()
+    pub(in crate::memory) fn calls(&self, after: RunNo, limit: usize) -> Vec<Call> {
+        let above = self.calls.range((Bound::Excluded(after), Bound::Unbounded));
+        above.take(limit).map(|(run, times)| Call { run: *run, times: *times }).collect()
     }
 
     pub(in crate::memory) fn expired(&self, now_us: i64, limit: usize) -> Vec<RunNo> {
