@@ -285,11 +285,11 @@ impl Run {
         }
         self.copied(event.inbox)?;
         // Before the decision, the row that copies the request also decides, and names it as cause.
-        if let (Phase::RollingBack, Some(rollback)) = (&self.phase, &mut self.rollback) {
-            if rollback.causes.len() < ROLLBACK_CAUSES_MAX {
-                let cause = RollbackCause::asked(event.verb(), &event.by, &event.reason);
-                rollback.causes.push(cause);
-            }
+        if let (Phase::RollingBack, Some(rollback)) = (&self.phase, &mut self.rollback)
+            && rollback.causes.len() < ROLLBACK_CAUSES_MAX
+        {
+            let cause = RollbackCause::asked(event.verb(), &event.by, &event.reason);
+            rollback.causes.push(cause);
         }
         self.cancel.get_or_insert_with(|| event.clone());
         Ok(())
