@@ -33,13 +33,20 @@ pub struct Ctx {
     pub(crate) desk: Desk,
     pub(crate) state: Arc<StateMap>,
     pub(crate) payload_bytes_max: usize,
+    /// The types of the events that the workflow says it takes; empty if it does not say.
+    pub(crate) events: Arc<[String]>,
     scope: Arc<[String]>,
     defect: Option<Failure>,
 }
 
 impl Ctx {
-    pub(crate) fn new(desk: Desk, state: Arc<StateMap>, payload_bytes_max: usize) -> Ctx {
-        Ctx { desk, state, payload_bytes_max, scope: Arc::new([]), defect: None }
+    pub(crate) fn new(
+        desk: Desk,
+        state: Arc<StateMap>,
+        payload_bytes_max: usize,
+        events: Arc<[String]>,
+    ) -> Ctx {
+        Ctx { desk, state, payload_bytes_max, events, scope: Arc::new([]), defect: None }
     }
 
     /// A step: a named unit of work with a side effect.
@@ -132,7 +139,8 @@ impl Ctx {
     /// nothing is published again.
     ///
     /// # Errors
-    /// A permanent failure for a bad key, or a value that cannot be encoded or is too large.
+    /// A permanent failure for a bad key, for a value that cannot be encoded or is too large, and
+    /// outside of the workflow's own code.
     #[track_caller]
     pub fn publish<T: Serialize + ?Sized>(&self, key: &str, value: &T) -> Result<(), Failure> {
         if let Some(defect) = name_defect("key to publish under", key) {
@@ -140,14 +148,14 @@ impl Ctx {
         }
         let what = format_args!("the value published as {key:?}");
         let value = json::encode_within(what, value, self.payload_bytes_max)?;
-        self.desk.note(Note::Published { key: key.to_owned(), value });
-        Ok(())
+        self.desk.note(Note::Published { key: key.to_owned(), value })
     }
 
     /// Sets a search attribute of the execution, by which it is found ([`Client::find`]).
     ///
     /// # Errors
-    /// A permanent failure for a bad name or a text that is too long.
+    /// A permanent failure for a bad name or a text that is too long, and outside of the workflow's
+    /// own code.
     ///
     /// [`Client::find`]: crate::Client::find
     #[track_caller]
@@ -170,8 +178,7 @@ impl Ctx {
         if let Some(defect) = attribute_defect(&change) {
             return Err(Failure::new(Class::Permanent, Origin::Engine, "BadAttribute", defect));
         }
-        self.desk.note(Note::Attribute(change));
-        Ok(())
+        self.desk.note(Note::Attribute(change))
     }
 
     /// Whether to take the new way at a place of the code that was changed without a new version.

@@ -343,7 +343,10 @@ impl<T: DeserializeOwned> Handle<T> {
                 Err(ended(ErrorKind::Terminated, &what, None))
             }
             Phase::Closed(Ending::Killed { by, reason, .. }) => {
-                let what = format!("was killed by {by} ({reason})");
+                let what = match reason.as_str() {
+                    "" => format!("was killed by {by}"),
+                    reason => format!("was killed by {by} ({reason})"),
+                };
                 Err(ended(ErrorKind::Terminated, &what, None))
             }
             Phase::Forward | Phase::RollingBack => {

@@ -53,6 +53,7 @@ mod life;
 mod open;
 mod race;
 mod retry;
+mod select;
 mod sleep;
 mod start;
 mod state;
@@ -116,8 +117,8 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 #[doc(hidden)]
 pub mod private {
+    pub use crate::select::Either;
     pub use backstitch_engine::program::BoxFuture;
-    pub use tokio;
 
     /// Boxes the future of a workflow, which may go on on another thread after each await.
     pub fn boxed<T>(workflow: impl Future<Output = T> + Send + 'static) -> BoxFuture<T> {

@@ -36,6 +36,11 @@ impl Backstitch {
     /// # Errors
     /// A store that is not there, or of an older or newer version (see [`ErrorKind`]).
     pub async fn connect(url: &str) -> Result<Client, Error> {
+        if url == "memory:" {
+            let message = "\"memory:\" is in the memory of the process that opened it; connect to a \
+                           file, \"sqlite:PATH\"";
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
         let path = path_of(url)?;
         let store = SqliteStore::connect(path, SqliteOptions::default())?;
         Ok(Backstitch::connect_on(Arc::new(store), Arc::new(SystemClock)))
@@ -93,7 +98,7 @@ impl Builder {
     pub fn register<W: Workflow>(mut self, workflow: W) -> Builder {
         let (name, version) = (workflow.name().to_owned(), workflow.version().to_owned());
         let make: Make = Box::new(move |state, payload_bytes_max| {
-            let events = workflow.events();
+            let events = workflow.events().into();
             Arc::new(Registered { workflow, events, state, payload_bytes_max })
         });
         self.programs.push((name, version, make));

@@ -82,8 +82,10 @@ impl Event {
     /// A permanent failure that names the event and its sender when it is not a `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         json::decode(&self.0.payload).map_err(|why| {
-            let EventReceived { event_type, by, inbox, .. } = self.0.as_ref();
-            let message = format!("the event {event_type:?} (number {inbox}, sent by {by}): {why}");
+            let EventReceived { event_type, event_id, by, inbox, .. } = self.0.as_ref();
+            let id = if event_id.is_empty() { String::new() } else { format!(", id {event_id:?}") };
+            let message =
+                format!("the event {event_type:?} (number {inbox}{id}, sent by {by}): {why}");
             Failure::new(Class::Permanent, Origin::Decode, "EventPayload", message)
         })
     }
@@ -135,7 +137,18 @@ impl WaitAnyEvent {
             count if count > WAIT_TYPES_MAX => {
                 Some(format!("it names {count} types; at most {WAIT_TYPES_MAX} are allowed"))
             }
-            _ => types.iter().find_map(|event_type| name_defect("type of the event", event_type)),
+            _ => types.iter().find_map(|event_type| {
+                let known = ctx.events.is_empty() || ctx.events.contains(event_type);
+                name_defect("type of the event", event_type).or_else(|| {
+                    (!known).then(|| {
+                        let known = ctx.events.join(", ");
+                        format!(
+                            "the workflow says that it takes {known}, and {event_type:?} is none of \
+                             these: it would wait for ever"
+                        )
+                    })
+                })
+            }),
         };
         let (timeout_us, timeout_defect) = match timeout {
             Ok(timeout_us) => (timeout_us, None),

@@ -127,7 +127,7 @@ where
 /// A workflow as the engine sees it.
 pub(crate) struct Registered<W> {
     pub workflow: W,
-    pub events: Vec<String>,
+    pub events: Arc<[String]>,
     pub state: Arc<StateMap>,
     pub payload_bytes_max: usize,
 }
@@ -160,7 +160,7 @@ impl<W: Workflow> Program for Registered<W> {
             Failure::new(Class::Attention, Origin::Decode, "Input", message)
         })?;
         let bytes_max = self.payload_bytes_max;
-        let ctx = Ctx::new(desk, self.state.clone(), bytes_max);
+        let ctx = Ctx::new(desk, self.state.clone(), bytes_max, self.events.clone());
         let workflow = self.workflow.clone();
         let called = workflow.call(ctx, input);
         Ok(Box::pin(async move {

@@ -199,7 +199,8 @@ impl Run {
         let mut run = Run {
             run_id,
             seq: 0,
-            now_us: row.header.at_us,
+            // No turn yet. (The stamp of the row may be ahead of a clock that was set back.)
+            now_us: 0,
             version: started.version.clone(),
             started: started.clone(),
             asks: Vec::new(),

@@ -88,6 +88,13 @@ fn p11_policies_with_lists_of_failures_are_written_as_their_golden_file_says() {
 }
 
 #[test]
+fn p11_a_pause_of_before_it_said_since_when_says_nothing_of_it() {
+    let frozen = golden("050_v1_without_at_us_PauseRequested.hex", &[]);
+    let Ok(Event::PauseRequested(pause)) = decoded(frozen) else { panic!("it is no pause") };
+    assert_eq!((pause.at_us, pause.inbox), (None, 9));
+}
+
+#[test]
 fn p11_every_golden_event_is_still_read() {
     let mut kinds = BTreeSet::new();
     let files = fs::read_dir(folder()).expect("the golden files are there");

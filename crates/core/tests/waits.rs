@@ -2,7 +2,7 @@
 
 mod story;
 
-use backstitch_core::event::Event;
+use backstitch_core::event::{Event, PauseRequested};
 use backstitch_core::row::RowKind;
 use backstitch_core::run::{IllegalEvent, Run, WaitsFor};
 use backstitch_core::status::Status;
@@ -215,6 +215,18 @@ fn p9_a_resume_with_shift_moves_open_waits_and_sleeps_and_nothing_else() {
     assert_eq!(run.wait(3).and_then(|wait| wait.until_us), Some(NOW_US), "it has ended");
     let came_while_paused = received(3, "a", NOW_US + 105);
     turn_of(&mut run, NOW_US + 200, vec![came_while_paused, satisfied(1, 3), fired(4)]).unwrap();
+}
+
+#[test]
+fn p9_a_pause_counts_from_its_acceptance_or_else_from_its_row() {
+    let since = |at_us| {
+        let (by, reason) = ("ada".to_owned(), String::new());
+        let mut run = after(Vec::new());
+        let pause = PauseRequested { at_us, by, reason, inbox: 1 };
+        then(&mut run, RowKind::Engine, vec![pause.into()]).unwrap();
+        run.pause.map(|pause| pause.since_us)
+    };
+    assert_eq!((since(Some(NOW_US - 7)), since(None)), (Some(NOW_US - 7), Some(NOW_US)));
 }
 
 #[test]

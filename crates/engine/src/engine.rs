@@ -215,7 +215,14 @@ impl Shared {
 
     pub async fn info(&self, run: RunNo) -> Result<RunInfo, Error> {
         let info = self.store.run(run).await?;
-        info.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no run {}", run.0)))
+        info.ok_or_else(|| {
+            let message = format!(
+                "the execution is not there any more: its run (number {} in the store) was deleted, \
+                 or has expired",
+                run.0
+            );
+            Error::new(ErrorKind::NotFound, message)
+        })
     }
 }
 

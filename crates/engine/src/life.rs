@@ -1,8 +1,7 @@
 //! What is done with closed runs: they are done over, or deleted.
 
-use backstitch_core::id::{RunId, name_defect};
+use backstitch_core::id::name_defect;
 use backstitch_store::{Answer, Change, Refusal, RunNo};
-use uuid::Uuid;
 
 use crate::engine::{Engine, Role, RunView, check_words};
 use crate::error::{Error, ErrorKind};
@@ -30,18 +29,18 @@ impl Engine {
     /// trouble of the store.
     pub async fn restart(&self, run: RunNo, request: RestartRequest) -> Result<StartAnswer, Error> {
         check_words("by", &request.by)?;
+        let request_id = request.request_id.clone().unwrap_or_default();
+        if let Some(id) = &request.request_id
+            && let Some(defect) = name_defect("request id", id)
+        {
+            return Err(Error::new(ErrorKind::Invalid, defect));
+        }
         let view = self.view(run).await?;
-        must_be_closed("restart", "wait for its end, or cancel it", &view)?;
+        if let Some(before) = self.restarted_before(&view, &request_id).await? {
+            return Ok(before);
+        }
+        self.must_be_closed("restart", "wait for its end, or cancel it", &view).await?;
         let (new, started) = (&view.info.new, &view.run.started);
-        let run_id = match &request.request_id {
-            None => RunId(Uuid::now_v7()),
-            Some(id) => {
-                if let Some(defect) = name_defect("request id", id) {
-                    return Err(Error::new(ErrorKind::Invalid, defect));
-                }
-                RunId(Uuid::new_v5(&new.run_id.0, format!("restart {id}").as_bytes()))
-            }
-        };
         let attributes = view.run.attributes.iter().map(|(name, value)| {
             let value = Some(value.clone());
             backstitch_core::attribute::AttributeChange { name: name.clone(), value }
@@ -65,9 +64,57 @@ impl Engine {
                 Some(us) => Retention::For(std::time::Duration::from_micros(us)),
             },
             attributes: attributes.collect(),
-            restart: Some(Restart { from: run, from_id: new.run_id, run_id }),
+            restart: Some(Restart {
+                from: run,
+                from_id: new.run_id,
+                request_id: request_id.clone(),
+            }),
         };
-        self.start(start).await
+        match self.start(start).await {
+            // Perhaps the same request was faster.
+            Err(error) if error.kind() == ErrorKind::Refused => {
+                self.restarted_before(&view, &request_id).await?.ok_or(error)
+            }
+            begun => begun,
+        }
+    }
+
+    /// What the same request has begun, if that is the newest run.
+    async fn restarted_before(
+        &self,
+        view: &RunView,
+        request_id: &str,
+    ) -> Result<Option<StartAnswer>, Error> {
+        let new = &view.info.new;
+        if request_id.is_empty() {
+            return Ok(None);
+        }
+        let newest = self.newest(&new.namespace, &new.id).await?;
+        let newest = self.view(newest.run).await?;
+        let started = &newest.run.started;
+        let same = started.request_id == request_id
+            && started.restarted_from.as_deref() == Some(new.run_id.to_vec().as_slice());
+        Ok(same.then_some(StartAnswer {
+            run: newest.info.run,
+            run_id: newest.info.new.run_id,
+            created: false,
+            status: newest.info.update.status,
+        }))
+    }
+
+    /// With what stands in its inbox: that may open it again, or be about to close it.
+    async fn must_be_closed(&self, verb: &str, way_out: &str, view: &RunView) -> Result<(), Error> {
+        let status = view.run.status(view.owned);
+        if status.is_closed() {
+            return Ok(());
+        }
+        let soon = self.as_it_will_stand(view).await?;
+        let why = match soon.status(true).is_closed() {
+            true => "it is ending, by what was accepted before; wait for its end".to_owned(),
+            false => format!("it is not closed (its status is {status}); {way_out}"),
+        };
+        let message = format!("{verb} of execution {:?} is refused: {why}", view.info.new.id);
+        Err(Error::new(ErrorKind::Refused, message))
     }
 
     /// Deletes a closed run with all that is known of it. Its id is free then.
@@ -80,7 +127,7 @@ impl Engine {
         check_words("reason", reason)?;
         let view = self.view(run).await?;
         let id = &view.info.new.id;
-        must_be_closed("delete", "wait for its end, or terminate it", &view)?;
+        self.must_be_closed("delete", "wait for its end, or terminate it", &view).await?;
         let refused = |why: &str| {
             let message = format!("delete of execution {id:?} is refused: {why}");
             Err(Error::new(ErrorKind::Refused, message))
@@ -110,16 +157,4 @@ impl Engine {
             answer => Err(gone(run, &answer)),
         }
     }
-}
-
-fn must_be_closed(verb: &str, way_out: &str, view: &RunView) -> Result<(), Error> {
-    let status = view.run.status(view.owned);
-    if status.is_closed() {
-        return Ok(());
-    }
-    let message = format!(
-        "{verb} of execution {:?} is refused: it is not closed (its status is {status}); {way_out}",
-        view.info.new.id
-    );
-    Err(Error::new(ErrorKind::Refused, message))
 }

@@ -90,14 +90,14 @@ pub enum Retention {
 }
 
 /// A start that does a closed run over.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Restart {
     /// The closed run, which has to be the newest of its id.
     pub from: RunNo,
     /// Its id.
     pub from_id: RunId,
-    /// The id of the new run.
-    pub run_id: RunId,
+    /// The caller's id of the request; empty if it gave none.
+    pub request_id: String,
 }
 
 /// The answer to a start.
@@ -130,20 +130,16 @@ impl Engine {
     /// `OtherInput`; trouble of the store.
     pub async fn start(&self, request: StartRequest) -> Result<StartAnswer, Error> {
         self.check(&request)?;
-        let restart = request.restart;
-        let run_id = restart.map_or_else(|| RunId(Uuid::now_v7()), |restart| restart.run_id);
+        let restart = request.restart.as_ref();
+        let run_id = RunId(Uuid::now_v7());
         let mut expected = restart.map(|restart| restart.from);
         let mut after = None;
         loop {
             let (start, row) = self.first_change(&request, run_id, expected, after);
             let status = start.status;
             match self.begin(start, row).await? {
-                Answer::Started { run, first, .. } if first || restart.is_none() => {
-                    return Ok(StartAnswer { run, run_id, created: true, status });
-                }
                 Answer::Started { run, .. } => {
-                    let status = self.info(run).await?.update.status;
-                    return Ok(StartAnswer { run, run_id, created: false, status });
+                    return Ok(StartAnswer { run, run_id, created: true, status });
                 }
                 Answer::Exists(found) if restart.is_some() => {
                     let message = format!(
@@ -216,7 +212,7 @@ impl Engine {
         expected: Option<RunNo>,
         after: Option<(RunNo, RunId)>,
     ) -> (Box<Start>, Row) {
-        let digest = request.input.digest();
+        let (digest, restart) = (request.input.digest(), request.restart.as_ref());
         // The random bits of the run id are as good a seed as any, and the same when offered again.
         let (_, seed) = run_id.0.as_u64_pair();
         let started = ExecutionStarted {
@@ -240,7 +236,8 @@ impl Engine {
                 Retention::For(kept) => Some(u64::try_from(kept.as_micros()).unwrap_or(u64::MAX)),
                 Retention::Forever => Some(u64::MAX),
             },
-            restarted_from: request.restart.map(|restart| restart.from_id.to_vec()),
+            restarted_from: restart.map(|restart| restart.from_id.to_vec()),
+            request_id: restart.map(|restart| restart.request_id.clone()).unwrap_or_default(),
             ..ExecutionStarted::default()
         };
         let mut events: Vec<Event> = vec![started.into()];

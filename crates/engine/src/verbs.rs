@@ -6,7 +6,7 @@ use backstitch_core::id::name_defect;
 use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
 use backstitch_core::limits::VERBS_UNREAD_MAX;
 use backstitch_core::payload::Payload;
-use backstitch_core::run::Run;
+use backstitch_core::run::{Phase, Run};
 use backstitch_core::session::{Session, Verdict, attributes_refusal, judge};
 use backstitch_store::{Answer, Change, InboxPut, Refusal, RunNo};
 
@@ -55,6 +55,15 @@ impl Engine {
             Some(why) => Verdict::Refused(why),
             None => judge(&soon, kind, verb.ord),
         };
+        let is_ending = is_closed(&soon) && !is_closed(&view.run);
+        let verdict = match (verdict, kind) {
+            (
+                Verdict::Refused(_),
+                InboxKind::Cancel | InboxKind::Terminate | InboxKind::Rollback,
+            ) if is_ending => Verdict::NoChange(ENDING.into()),
+            (Verdict::Refused(_), _) if is_ending => Verdict::Refused(ENDING.into()),
+            (verdict, _) => verdict,
+        };
         let changed = match verdict {
             Verdict::Changes => true,
             Verdict::NoChange(_) => false,
@@ -101,7 +110,7 @@ impl Engine {
 
     /// The run with what stands in its inbox: whoever pauses and then resumes it means what was
     /// paused a moment ago, though its owner may not have read that yet.
-    async fn as_it_will_stand(&self, view: &RunView) -> Result<Arc<Run>, Error> {
+    pub(crate) async fn as_it_will_stand(&self, view: &RunView) -> Result<Arc<Run>, Error> {
         let (run, store) = (view.info.run, &self.shared.store);
         let mut unread = store.inbox(run, view.run.inbox_read, INBOX_PAGE).await?;
         if unread.is_empty() {
@@ -182,6 +191,13 @@ impl Engine {
     }
 }
 
+/// Said of a run that is not closed, and has in its inbox what closes it.
+const ENDING: &str = "the execution is ending, by what was accepted before; wait for its end";
+
+fn is_closed(run: &Run) -> bool {
+    matches!(run.phase, Phase::Closed(_))
+}
+
 fn refused(kind: InboxKind, view: &RunView, why: &str) -> Error {
     let message = format!(
         "{} of execution {:?} is refused: {why} (its status is {})",
@@ -194,6 +210,6 @@ fn refused(kind: InboxKind, view: &RunView, why: &str) -> Error {
 
 /// The run was there a moment ago.
 pub(crate) fn gone(run: RunNo, answer: &Answer) -> Error {
-    let message = format!("run {} was deleted in the meantime ({answer:?})", run.0);
-    Error::new(ErrorKind::NotFound, message)
+    tracing::debug!(run = run.0, ?answer, "gone");
+    Error::new(ErrorKind::NotFound, "the execution was deleted in the meantime")
 }

@@ -325,7 +325,9 @@ impl World {
                 .await
                 .unwrap();
             // What was sent to it when it closed is noted first.
+            let began = Instant::now();
             while !store.calls(RunNo(0), 1).await.unwrap().is_empty() {
+                assert!(began.elapsed() < HANG, "{}: the call is not answered", scenario.name);
                 tokio::task::yield_now().await;
             }
             let handle: Handle<String> = app.handle("t").await.unwrap();

@@ -139,6 +139,26 @@ async fn a_restart_is_a_new_run_with_new_keys() {
 }
 
 #[tokio::test]
+async fn a_request_to_restart_is_new_when_what_it_began_is_deleted() {
+    let world = World::new();
+    let app = world.open(|b| b.register(trip)).await;
+    let handle = app.start(trip, "t", ()).await.unwrap();
+    handle.result().await.unwrap();
+    let mut runs = vec![handle.run_id()];
+    for _ in 0..2 {
+        let again = handle.restart().request_id("r-1").await.unwrap();
+        assert!(again.created());
+        assert!(!handle.restart().request_id("r-1").await.unwrap().created());
+        again.result().await.unwrap();
+        runs.push(again.run_id());
+        again.delete().await.unwrap();
+    }
+    runs.sort();
+    runs.dedup();
+    assert_eq!(runs.len(), 3, "no id is given twice");
+}
+
+#[tokio::test]
 async fn closed_executions_expire_after_their_time() {
     let world = World::new();
     let app = world.open(|b| b.register(trip).retention(Duration::from_secs(3_600))).await;

@@ -263,6 +263,21 @@ async fn an_event_of_a_type_that_the_workflow_does_not_take_is_refused_with_thos
 }
 
 #[tokio::test]
+async fn a_wait_for_a_type_that_the_workflow_does_not_take_fails_instead_of_waiting_for_ever() {
+    #[workflow(events("approved", "refused"))]
+    async fn misspelt(ctx: Ctx, _: ()) -> Result<u32> {
+        ctx.wait_event("approval", "aproved", NoTimeout).await
+    }
+    let world = World::new();
+    let app = world.open(|b| b.register(misspelt)).await;
+    let handle = app.start(misspelt, "t", ()).await.unwrap();
+    let error = handle.result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Failed);
+    let text = error.to_string();
+    assert!(text.contains("takes approved, refused") && text.contains("aproved"), "{text}");
+}
+
+#[tokio::test]
 async fn a_sleep_and_an_event_are_shown_in_the_order_of_their_instants() {
     #[workflow]
     async fn either(ctx: Ctx, _: ()) -> Result<String> {

@@ -60,3 +60,23 @@ async fn attributes_find_an_execution_as_long_as_it_carries_them() {
     crate::world::eventually("it is gone", async || found("CustomerId", "c-18").await == 0).await;
     checked(&handle).await;
 }
+
+#[tokio::test]
+async fn nothing_is_published_from_outside_of_the_workflows_own_code() {
+    #[workflow]
+    async fn spawns(ctx: Ctx, _: ()) -> Result<String> {
+        let elsewhere = ctx.clone();
+        let told = tokio::spawn(async move {
+            let published = elsewhere.publish("a", &1).unwrap_err();
+            let set = elsewhere.set_attribute("A", 1).unwrap_err();
+            format!("{published} {set}")
+        });
+        Ok(told.await.expect("it does not panic"))
+    }
+    let world = World::new();
+    let app = world.open(|b| b.register(spawns)).await;
+    let handle = app.start(spawns, "t", ()).await.unwrap();
+    until(&handle, Status::Blocked).await;
+    let run = handle.status().await.unwrap().run;
+    assert!(run.published.is_empty() && run.attributes.is_empty());
+}

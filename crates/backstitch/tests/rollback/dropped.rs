@@ -270,5 +270,5 @@ async fn b35_w09_killed_while_losers_are_undone_everything_that_stands_is_listed
     assert!(!names.contains(&"ExecutionSucceeded"));
     let attention = app.attention(10).await.unwrap();
     assert_eq!(attention.len(), 1);
-    assert!(attention[0].message.contains("4 undos left: [4, 3, 2, 1]"), "{attention:?}");
+    assert!(attention[0].message.contains("with undos left: b#1, a#1, y#1, x#1"), "{attention:?}");
 }

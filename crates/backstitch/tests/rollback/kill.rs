@@ -25,7 +25,7 @@ async fn b35_kill_runs_no_undo_and_lists_what_is_left() {
     assert_eq!(error.rollback().unwrap().outcome, RollbackOutcome::Incomplete);
     let attention = app.attention(10).await.unwrap();
     assert_eq!((attention.len(), attention[0].kind.as_str()), (1, "killed"));
-    assert!(attention[0].message.contains("by ops (gone wrong) with 2 undos left: [2, 1]"));
+    assert!(attention[0].message.contains("by ops (gone wrong) with undos left: b#1, a#1"));
     // Its body was dropped, and no undo starts.
     stage.gates.open("b");
     a_while().await;
@@ -80,7 +80,7 @@ async fn b68_kill_stops_a_rollback_and_lists_the_interrupted_undo_too() {
     a_while().await;
     assert_eq!(undos(&stage.effects()), ["undo c: succeeded", "undoing b"]);
     let attention = app.attention(10).await.unwrap();
-    assert!(attention[0].message.contains("2 undos left: [2, 1]"), "{attention:?}");
+    assert!(attention[0].message.contains("with undos left: b#1, a#1"), "{attention:?}");
     let rollback = handle.status().await.unwrap().rollback;
     assert_eq!((rollback.outcome, rollback.done), (RollbackOutcome::Incomplete, 1));
     assert!(!events(&handle).await.contains(&"RollbackFinished"));

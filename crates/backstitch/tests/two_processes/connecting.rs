@@ -50,7 +50,11 @@ async fn a_guest_leaves_alone_what_is_no_store() {
 #[tokio::test]
 async fn nobody_connects_to_a_store_in_memory() {
     let error = connect_error("memory:").await;
-    assert_names(&error, ErrorKind::Invalid, &["\"memory:\"", "sqlite:PATH", "one process"]);
+    assert_names(
+        &error,
+        ErrorKind::Invalid,
+        &["\"memory:\"", "sqlite:PATH", "the process that opened it"],
+    );
     for url in ["sqlite:", "sqlite::memory:"] {
         assert_names(&connect_error(url).await, ErrorKind::NotAStore, &[]);
     }

@@ -1,13 +1,15 @@
 //! What becomes of instants while an execution is paused.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use backstitch::{
-    Ctx, ErrorKind, ExecutionStatus, FailureExt, Handle, Result, Retry, Status, msg, workflow,
+    Backstitch, Ctx, ErrorKind, ExecutionStatus, FailureExt, Handle, Result, Retry, Status, msg,
+    workflow,
 };
 
 use crate::stage::checked;
-use crate::world::{EPOCH_US, World, until};
+use crate::world::{EPOCH_US, World, eventually, until};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const MINUTE_US: i64 = 60_000_000;
@@ -100,6 +102,53 @@ async fn b21_with_shift_timers_a_sleep_moves_by_each_pause_also_after_a_crash() 
     assert_eq!(handle.status().await.unwrap().status, Status::Suspended, "never early (P9)");
     world.clock.set(EPOCH_US + 190 * MINUTE_US);
     handle.result().await.unwrap();
+    checked(&handle).await;
+}
+
+#[tokio::test]
+async fn b21_a_pause_lasts_from_its_acceptance_to_that_of_its_resume_though_nobody_read_them() {
+    let world = World::new();
+    let app = world.open(|b| b.register(sleeps)).await;
+    until(&app.start(sleeps, "t", ()).await.unwrap(), Status::Suspended).await;
+    app.shutdown().await.unwrap();
+    let clock = Arc::new(world.clock.clone());
+    let guest = Backstitch::connect_on(Arc::new(world.reopen()), clock);
+    let handle = guest.handle::<()>("t").await.unwrap();
+    handle.pause().await.unwrap();
+    world.advance(30 * MINUTE);
+    assert!(handle.resume().shift_timers().await.unwrap().changed);
+    world.advance(45 * MINUTE);
+    let app = world.open(|b| b.register(sleeps)).await;
+    let handle = app.handle::<()>("t").await.unwrap();
+    eventually("the sleep has moved", async || due_minutes(&handle.status().await.unwrap()) == 90)
+        .await;
+    world.advance(15 * MINUTE);
+    handle.result().await.unwrap();
+    checked(&handle).await;
+}
+
+#[tokio::test]
+async fn b38_what_is_ending_by_an_unread_kill_is_no_more_to_be_cancelled_paused_or_restarted() {
+    let world = World::new();
+    let app = world.open(|b| b.register(sleeps)).await;
+    until(&app.start(sleeps, "t", ()).await.unwrap(), Status::Suspended).await;
+    app.shutdown().await.unwrap();
+    let clock = Arc::new(world.clock.clone());
+    let guest = Backstitch::connect_on(Arc::new(world.reopen()), clock);
+    let handle = guest.handle::<()>("t").await.unwrap();
+    assert!(handle.kill().await.unwrap().changed);
+    assert!(!handle.cancel().await.unwrap().changed);
+    assert!(!handle.terminate().await.unwrap().changed);
+    for refused in
+        [handle.pause().await.err(), handle.restart().await.err(), handle.delete().await.err()]
+    {
+        let error = refused.expect("it is ending");
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert!(error.to_string().contains("is ending"), "{error}");
+    }
+    let app = world.open(|b| b.register(sleeps)).await;
+    let handle = app.handle::<()>("t").await.unwrap();
+    assert_eq!(handle.closed().await.unwrap(), Status::Terminated);
     checked(&handle).await;
 }
 

@@ -45,6 +45,10 @@ pub struct CancelRequested {
 /// Somebody asked that nothing new begins.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PauseRequested {
+    /// When it was accepted; the run is paused from then on. Rows of versions that did not write it
+    /// count from their own time.
+    #[prost(int64, optional, tag = "4")]
+    pub at_us: Option<i64>,
     /// Who.
     #[prost(string, tag = "1")]
     pub by: String,

@@ -98,11 +98,9 @@ impl Run {
             Event::Shown(e) => self.shown(e.ord),
             Event::CancelRequested(e) => self.cancel_requested(e),
             Event::PauseRequested(e) => self.copied(e.inbox).and_then(|()| self.open()).map(|()| {
-                self.pause = Some(Pause {
-                    by: e.by.clone(),
-                    reason: e.reason.clone(),
-                    since_us: self.at_us,
-                });
+                let since_us = e.at_us.unwrap_or(self.at_us);
+                let (by, reason) = (e.by.clone(), e.reason.clone());
+                self.pause = Some(Pause { by, reason, since_us });
             }),
             Event::Resumed(e) => self.resumed(e),
             Event::Blocked(e) => self.blocked(e),

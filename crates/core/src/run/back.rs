@@ -210,13 +210,17 @@ impl Run {
         self.open()?;
         self.copied(event.inbox)?;
         if !event.left.is_empty() {
-            let message = format!(
-                "killed by {} ({}) with {} undos left: {:?}",
-                event.by,
-                event.reason,
-                event.left.len(),
-                event.left
-            );
+            let name = |ord: &Ordinal| match self.step(*ord) {
+                Some(step) => step.key.to_string(),
+                None => ord.to_string(),
+            };
+            let left: Vec<String> = event.left.iter().map(name).collect();
+            let reason = match event.reason.as_str() {
+                "" => String::new(),
+                reason => format!(" ({reason})"),
+            };
+            let message =
+                format!("killed by {}{reason} with undos left: {}", event.by, left.join(", "));
             self.open_attention(0, AttentionKind::Killed, message);
         }
         self.in_flight.clear();

@@ -219,7 +219,7 @@ impl Session {
         if row.kind == InboxKind::Event {
             return self.copy_event(row);
         }
-        let inbox = row.number;
+        let (inbox, at_us) = (row.number, row.accepted_at_us);
         let verb = match Verb::decode(row.payload) {
             Ok(verb) => verb,
             Err(error) => return self.refuse(inbox, row.kind, "", error.to_string()),
@@ -244,9 +244,9 @@ impl Session {
             }
             InboxKind::Rollback => self.copy_cancel(CancelVerb::Rollback, by, reason, inbox),
             InboxKind::Kill => self.kill(by, reason, inbox),
-            InboxKind::Pause => self.push(PauseRequested { by, reason, inbox }),
+            InboxKind::Pause => self.push(PauseRequested { at_us: Some(at_us), by, reason, inbox }),
             InboxKind::Resume => {
-                let shift_us = if shift_timers { self.paused_us() } else { 0 };
+                let shift_us = if shift_timers { self.paused_us(at_us) } else { 0 };
                 self.push(Resumed { by, shift_us, inbox });
             }
             InboxKind::RetryStep => self.push(StepRetryRequested { ord, by, reason, inbox }),
@@ -296,10 +296,10 @@ impl Session {
         self.push(AttributesSet { changes, origin, by, reason, inbox });
     }
 
-    /// How long the run has been paused, in microseconds.
-    fn paused_us(&self) -> i64 {
-        let now_us = self.open.as_ref().expect("a row is open").now_us;
-        self.run.pause.as_ref().map_or(0, |pause| now_us.saturating_sub(pause.since_us).max(0))
+    /// How long the run has been paused at `at_us`, in microseconds: from one acceptance to the
+    /// other, whenever its owner came to read them.
+    fn paused_us(&self, at_us: i64) -> i64 {
+        self.run.pause.as_ref().map_or(0, |pause| at_us.saturating_sub(pause.since_us).max(0))
     }
 
     fn refuse(&mut self, inbox: u64, kind: InboxKind, by: &str, why: String) {

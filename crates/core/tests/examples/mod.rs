@@ -264,7 +264,7 @@ fn control() -> Vec<Event> {
     vec![
         Shown { ord }.into(),
         CancelRequested { verb, by: by.clone(), reason: reason.clone(), inbox }.into(),
-        PauseRequested { by: by.clone(), reason, inbox }.into(),
+        PauseRequested { at_us: Some(AT_US), by: by.clone(), reason, inbox }.into(),
         Resumed { by: by.clone(), shift_us: 5_000_000, inbox }.into(),
         Blocked { what: BlockKind::ForeignWait as i32, ord: Some(ord), failure: failure() }.into(),
         Unblocked { what: BlockKind::Mismatch as i32, ord: Some(ord), by: by.clone() }.into(),

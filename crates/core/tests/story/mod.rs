@@ -154,7 +154,7 @@ pub fn asked(verb: CancelVerb, inbox: u64) -> Event {
 }
 
 pub fn pause(inbox: u64) -> Event {
-    PauseRequested { by: "ada".into(), reason: String::new(), inbox }.into()
+    PauseRequested { at_us: Some(NOW_US), by: "ada".into(), reason: String::new(), inbox }.into()
 }
 
 pub fn resume(inbox: u64) -> Event {

@@ -2,6 +2,7 @@
 
 use std::panic::Location;
 
+use backstitch_core::failure::Failure;
 use backstitch_core::session::{Note, Patches};
 
 use super::{Desk, Way};
@@ -34,25 +35,30 @@ impl Desk {
 
     /// Takes a note. Of several values under one key in one group the last stands.
     ///
-    /// # Panics
-    /// With a permanent failure when the caller is not the workflow's own code.
+    /// # Errors
+    /// A permanent failure when the caller is not the workflow's own code.
     #[track_caller]
-    pub fn note(&self, note: Note) {
+    pub fn note(&self, note: Note) -> Result<(), Failure> {
         let what = match &note {
             Note::Published { key, .. } => key.as_str(),
             Note::Attribute(change) => change.name.as_str(),
         };
-        self.must_be_polling(what, Location::caller());
+        if !self.is_polling() {
+            return Err(self.built_elsewhere(what, Location::caller()));
+        }
         let mut inner = self.lock();
         inner.notes.retain(|earlier| !is_replaced(earlier, &note));
         inner.notes.push(note);
+        Ok(())
     }
 
-    /// A note, a draw or a patch of anybody else would be another one on replay.
+    /// A draw or a patch of anybody else would be another one on replay.
     pub(super) fn must_be_polling(&self, what: &str, place: &Location<'_>) {
         if !self.is_polling() {
             let failure = self.built_elsewhere(what, place);
-            std::panic::resume_unwind(Box::new(failure));
+            // In a spawned task nobody else would say so.
+            tracing::error!(%failure, "a panic follows");
+            std::panic::panic_any(failure);
         }
     }
 }
