@@ -12,13 +12,15 @@ use prost::Message;
 use crate::role::{GUEST_FENCE, Role};
 use crate::{Answer, Append, Expects, Guard, InboxPut, Refusal, RunInfo, RunNo, Start};
 
-/// Where a journal ends.
+/// Where the journal and the inbox of a run end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
-    /// The seq of its last row.
+    /// The seq of the last row of its journal.
     pub last: u64,
     /// Whether the run is closed.
     pub closed: bool,
+    /// The number of the last row of its inbox, 0 if there is none: how many it has got in all.
+    pub accepted: u64,
 }
 
 /// An inbox row as far as a repeated request is compared with it.
@@ -43,14 +45,12 @@ pub(crate) trait Facts {
 
     /// The newest fence.
     fn fence(&self) -> u64;
-    /// Where the journal of a run ends; `None` if there is no such run.
+    /// Where a run ends; `None` if there is no such run.
     fn tail(&mut self, run: RunNo) -> Result<Option<Tail>, Self::Error>;
     /// The sealed row at `seq`.
     fn row(&mut self, run: RunNo, seq: u64) -> Result<Option<Bytes>, Self::Error>;
     /// The inbox rows above `read`, in order of acceptance.
     fn unread(&mut self, run: RunNo, read: u64) -> Result<Vec<Unread>, Self::Error>;
-    /// How many inbox rows a run has got in all.
-    fn inbox_rows(&mut self, run: RunNo) -> Result<u64, Self::Error>;
     /// The inbox row with this request id.
     fn accepted(&mut self, run: RunNo, request: &str) -> Result<Option<Accepted>, Self::Error>;
     /// The newest run of an execution.
@@ -120,7 +120,7 @@ pub(crate) fn judge_append<F: Facts>(
         return refuse(Refusal::Seq { last: tail.last });
     }
     let Guard { kinds, topics } = &append.guard;
-    if kinds.is_empty() && topics.is_empty() {
+    if tail.accepted <= append.read || (kinds.is_empty() && topics.is_empty()) {
         return Ok(None);
     }
     let mut unread = Vec::new();
@@ -151,7 +151,7 @@ pub(crate) fn judge_inbox<F: Facts>(
     if tail.closed && !put.kind.is_for_closed() {
         return refuse(Refusal::Closed);
     }
-    if facts.inbox_rows(put.run)? >= put.rows_max { refuse(Refusal::Full) } else { Ok(None) }
+    if tail.accepted >= put.rows_max { refuse(Refusal::Full) } else { Ok(None) }
 }
 
 /// Judges what only the owner may do: taking calls off the list, freeing space.
@@ -195,11 +195,16 @@ pub(crate) fn put_calls(role: Role, tail: Tail) -> bool {
     }
 }
 
-/// Whether an append calls its run: it closes the run over something that is for closed runs.
-pub(crate) fn append_calls<F: Facts>(facts: &mut F, append: &Append) -> Result<bool, F::Error> {
+/// Whether an append calls its run, which ends at `tail` before it: it closes the run over something
+/// that is for closed runs.
+pub(crate) fn append_calls<F: Facts>(
+    facts: &mut F,
+    tail: Tail,
+    append: &Append,
+) -> Result<bool, F::Error> {
     let closes = append.expects == Expects::Open
         && append.update.as_ref().is_some_and(|update| update.status.is_closed());
-    if !closes {
+    if !closes || tail.accepted <= append.read {
         return Ok(false);
     }
     let unread = facts.unread(append.run, append.read)?;

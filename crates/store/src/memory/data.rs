@@ -97,7 +97,8 @@ impl Data {
 
     fn append(&mut self, append: &Append, at_us: i64) -> Done {
         let run = append.run;
-        let Ok(calls) = append_calls(self, append);
+        let before = self.runs[&run].tail();
+        let Ok(calls) = append_calls(self, before, append);
         if calls {
             self.call(run);
         }
@@ -215,7 +216,8 @@ impl Data {
 
 impl Run {
     fn tail(&self) -> Tail {
-        Tail { last: self.journal.len() as u64, closed: self.info.closed_at_us.is_some() }
+        let (last, accepted) = (self.journal.len() as u64, self.inbox.len() as u64);
+        Tail { last, closed: self.info.closed_at_us.is_some(), accepted }
     }
 
     fn set_attributes(&mut self, changes: &[AttributeChange]) {

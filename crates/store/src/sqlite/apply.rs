@@ -1,8 +1,8 @@
 //! One change inside the open transaction: conditions first, then writes.
 //!
 //! **Invariant:** an append is one insert into `journal` and nothing else, unless it brings an
-//! update of the execution row, attention items or search attributes. Where a journal ends is kept
-//! in memory until somebody else writes to the file.
+//! update of the execution row, attention items or search attributes. Where a run ends is kept in
+//! memory until somebody else writes to the file.
 
 use backstitch_core::row::Draft;
 use bytes::Bytes;
@@ -117,14 +117,15 @@ impl Apply<'_> {
         if is_guests(start) {
             calls::call(self.connection, run)?;
         }
-        self.tails.set(run, Tail { last: 1, closed: false });
+        self.tails.set(run, Tail { last: 1, closed: false, accepted: 0 });
         Ok(Answer::Started { run, at_us, first: true })
     }
 
     fn append(&mut self, append: &Append) -> Result<Answer, Trouble> {
         let (run, last) = (append.run, append.draft.header.seq);
+        let before = self.tail(run)?.expect("judged to be there");
         self.push(run, &append.draft)?;
-        if append_calls(self, append)? {
+        if append_calls(self, before, append)? {
             calls::call(self.connection, run)?;
         }
         if let Some(update) = &append.update {
@@ -134,7 +135,7 @@ impl Apply<'_> {
             self.change_attention(run, last, change)?;
         }
         attributes::set(self.connection, run, &append.attributes)?;
-        self.tails.set(run, Tail { last, closed: closed_after(append) });
+        self.tails.set(run, Tail { last, closed: closed_after(append), ..before });
         Ok(Answer::Appended { at_us: self.at_us })
     }
 
@@ -196,8 +197,11 @@ impl Apply<'_> {
         if put_calls(self.role, tail) {
             calls::call(self.connection, put.run)?;
         }
-        let last = query::inbox_last(self.connection, put.run)?;
-        let (number, before_us) = last.map_or((1, i64::MIN), |(last, at_us)| (last + 1, at_us));
+        let number = tail.accepted + 1;
+        let before_us = match tail.accepted {
+            0 => i64::MIN,
+            last => query::accepted_at_us(self.connection, put.run, last)?,
+        };
         // Another process may have another clock, and the one before this one had (P8).
         let accepted_at_us = self.at_us.max(before_us);
         let place = place(put.run, number).ok_or_else(|| out_of_places(put.run))?;
@@ -217,6 +221,7 @@ impl Apply<'_> {
                 put.changed,
                 accepted_at_us,
             ])?;
+        self.tails.set(put.run, Tail { accepted: number, ..tail });
         Ok(Answer::Accepted { number, accepted_at_us, changed: put.changed, first: true })
     }
 }
@@ -245,11 +250,6 @@ impl Facts for Apply<'_> {
 
     fn unread(&mut self, run: RunNo, read: u64) -> rusqlite::Result<Vec<Unread>> {
         query::unread(self.connection, run, read)
-    }
-
-    fn inbox_rows(&mut self, run: RunNo) -> rusqlite::Result<u64> {
-        let last = query::inbox_last(self.connection, run)?;
-        Ok(last.map_or(0, |(number, _)| number))
     }
 
     fn accepted(&mut self, run: RunNo, request: &str) -> rusqlite::Result<Option<Accepted>> {

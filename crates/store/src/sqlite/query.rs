@@ -70,15 +70,18 @@ pub(super) fn tail(connection: &Connection, run: RunNo) -> Result<Option<Tail>> 
         .query_row([run.0], |row| row.get(0))
         .optional()?;
     let Some(closed) = closed else { return Ok(None) };
-    let (after, before) = places(run, 0);
-    let last = connection
-        .prepare_cached(
-            "SELECT place FROM journal WHERE place > ?1 AND place < ?2
-             ORDER BY place DESC LIMIT 1",
-        )?
-        .query_row((after, before), |row| row.get(0))
-        .optional()?;
-    Ok(Some(Tail { last: last.map_or(0, seq_at), closed }))
+    let (last, accepted) =
+        (last_place(connection, "journal", run)?, last_place(connection, "inbox", run)?);
+    Ok(Some(Tail { last, closed, accepted }))
+}
+
+/// The number of the last row of a run in `table`, 0 if there is none.
+fn last_place(connection: &Connection, table: &str, run: RunNo) -> Result<u64> {
+    let sql = format!(
+        "SELECT place FROM {table} WHERE place > ?1 AND place < ?2 ORDER BY place DESC LIMIT 1"
+    );
+    let last = connection.prepare_cached(&sql)?.query_row(places(run, 0), |row| row.get(0));
+    Ok(last.optional()?.map_or(0, seq_at))
 }
 
 pub(super) const RUN: &str =
@@ -186,15 +189,11 @@ pub(super) fn unread(connection: &Connection, run: RunNo, read: u64) -> Result<V
     rows.collect()
 }
 
-/// Number and instant of the last inbox row.
-pub(super) fn inbox_last(connection: &Connection, run: RunNo) -> Result<Option<(u64, i64)>> {
+/// When row `number` of the inbox was accepted.
+pub(super) fn accepted_at_us(connection: &Connection, run: RunNo, number: u64) -> Result<i64> {
     connection
-        .prepare_cached(
-            "SELECT place, accepted_at_us FROM inbox WHERE place > ?1 AND place < ?2
-             ORDER BY place DESC LIMIT 1",
-        )?
-        .query_row(places(run, 0), |row| Ok((seq_at(row.get(0)?), row.get(1)?)))
-        .optional()
+        .prepare_cached("SELECT accepted_at_us FROM inbox WHERE place = ?1")?
+        .query_row([place(run, number)], |row| row.get(0))
 }
 
 pub(super) fn accepted(

@@ -1,12 +1,12 @@
-//! Where the journals of the runs end that were written lately.
+//! Where the runs end that were written lately.
 
 use std::collections::HashMap;
 
 use crate::RunNo;
 use crate::rules::Tail;
 
-/// Most runs that are remembered: more than are active at a time, at about 5 MiB. What is not
-/// remembered costs two look-ups at its next append.
+/// Most runs that are remembered: more than are active at a time, at about 8 MiB. What is not
+/// remembered costs three look-ups at its next change.
 const TAILS_MAX: usize = 128 * 1024;
 
 /// A bounded map. When the young half is full, the old half is forgotten.
@@ -53,10 +53,10 @@ mod tests {
     #[test]
     fn the_map_is_bounded_and_keeps_what_is_in_use() {
         let mut tails = Tails::default();
-        let in_use = Tail { last: 7, closed: false };
+        let in_use = Tail { last: 7, closed: false, accepted: 2 };
         tails.set(RunNo(0), in_use);
         for run in 1..4 * TAILS_MAX as i64 {
-            tails.set(RunNo(run), Tail { last: 1, closed: false });
+            tails.set(RunNo(run), Tail { last: 1, closed: false, accepted: 2 });
             assert_eq!(tails.get(RunNo(0)), Some(in_use));
         }
         assert!(tails.young.len() + tails.old.len() <= TAILS_MAX);

@@ -110,10 +110,6 @@ impl Facts for Data {
         Ok(unread.map(|row| Unread { kind: row.kind, topic: row.topic.clone() }).collect())
     }
 
-    fn inbox_rows(&mut self, run: RunNo) -> Result<u64, Infallible> {
-        Ok(self.runs.get(&run).map_or(0, |run| run.inbox.len() as u64))
-    }
-
     fn accepted(&mut self, run: RunNo, request: &str) -> Result<Option<Accepted>, Infallible> {
         Ok(self.runs.get(&run).and_then(|run| {
             let (row, digest) = &run.inbox[*run.requests.get(request)?];
