@@ -24,7 +24,10 @@ pub(crate) fn decode<T: DeserializeOwned>(payload: &Payload) -> Result<T, String
     if payload.encoding() != "json" {
         return Err(format!("it is encoded as {:?}, not as json", payload.encoding()));
     }
-    serde_json::from_slice(&payload.data)
+    // One look at the whole is cheaper than one at each string in it.
+    let text = std::str::from_utf8(&payload.data)
+        .map_err(|error| format!("it is not JSON, which is UTF-8: {error}"))?;
+    serde_json::from_str(text)
         .map_err(|error| format!("it does not decode as {}: {error}", std::any::type_name::<T>()))
 }
 

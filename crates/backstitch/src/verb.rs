@@ -7,7 +7,6 @@ use backstitch_core::attribute::AttributeChange;
 use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_engine::Engine;
 use backstitch_store::RunNo;
-use uuid::Uuid;
 
 use crate::error::{Error, ErrorKind};
 use crate::step_ref::StepRef;
@@ -100,7 +99,7 @@ impl VerbRequest {
         }
         let VerbRequest { by, reason, shift_timers, attributes, .. } = self;
         let verb = Verb { by, reason, ord, shift_timers, attributes };
-        let request_id = self.request_id.unwrap_or_else(|| Uuid::now_v7().to_string());
+        let request_id = self.request_id.unwrap_or_else(|| self.engine.request_id());
         let sent = self.engine.send(self.run, self.kind, verb, &request_id).await?;
         Ok(VerbAnswer { number: sent.number, changed: sent.changed })
     }

@@ -177,8 +177,20 @@ impl Event {
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.put_u16(self.kind());
         out.put_u8(self.version());
-        prost::encoding::encode_varint(self.body_len() as u64, out);
+        // Its length goes before the body, and is known behind it: to ask for it first would go
+        // through all messages in it once more. Most lengths need the one byte that is kept free.
+        let place = out.len();
+        out.put_u8(0);
         self.put_body(out);
+        let length = out.len() - place - 1;
+        match u8::try_from(length) {
+            Ok(length @ 0..0x80) => out[place] = length,
+            Ok(_) | Err(_) => {
+                let mut prefix = Vec::new();
+                prost::encoding::encode_varint(length as u64, &mut prefix);
+                out.splice(place..=place, prefix);
+            }
+        }
     }
 
     /// Takes one event off the front of `input`.

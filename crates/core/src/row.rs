@@ -72,10 +72,22 @@ impl Draft {
 
     /// The bytes of the row, committed at `at_us`.
     pub fn seal(&self, at_us: i64) -> Vec<u8> {
-        let header = Header { at_us, ..self.header.clone() };
-        let mut out = Vec::with_capacity(header.encoded_len() + self.events.len() + 8);
+        // Fields stand in the order of their tags, and one that is 0 is left out: the stamp goes
+        // behind these two, and nothing else of the header has to be copied for it.
+        let Header { seq, kind, at_us: unsealed, .. } = self.header;
+        debug_assert_eq!(unsealed, 0, "it is stamped once");
+        let before = Header { seq, kind, ..Header::default() }.encoded_len();
+        let stamp = Header { at_us, ..Header::default() };
+        let header_len = self.header.encoded_len() + stamp.encoded_len();
+        let mut out = Vec::with_capacity(header_len + self.events.len() + 8);
         out.put_u8(FORMAT);
-        header.encode_length_delimited(&mut out).expect("a Vec grows");
+        prost::encoding::encode_varint(header_len as u64, &mut out);
+        let place = out.len() + before;
+        self.header.encode_raw(&mut out);
+        let end = out.len();
+        stamp.encode_raw(&mut out);
+        let stamp_len = out.len() - end;
+        out[place..].rotate_right(stamp_len);
         out.put_slice(&self.events);
         let crc = crc32c::crc32c(&out);
         out.put_u32(crc);

@@ -24,7 +24,7 @@ mod script;
 mod unwanted;
 mod verbs;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::event::{EndsIn, Event};
 use crate::failure::Failure;
@@ -148,9 +148,9 @@ pub struct Session {
     /// Groups so far.
     groups: u64,
     /// Policies that the code gives now, where they differ from the recorded ones.
-    newer: HashMap<Ordinal, (StepPolicy, Option<UndoPolicy>)>,
+    newer: BTreeMap<Ordinal, (StepPolicy, Option<UndoPolicy>)>,
     /// Steps whose undo handler is at hand.
-    handlers: HashSet<Ordinal>,
+    handlers: BTreeSet<Ordinal>,
     inbox: VecDeque<InboxRow>,
     step_ends: VecDeque<StepEnd>,
     undo_ends: VecDeque<StepEnd>,
@@ -238,8 +238,8 @@ impl Session {
             code: Code::Absent,
             script: script::recorded_groups(rows),
             groups: 0,
-            newer: HashMap::new(),
-            handlers: HashSet::new(),
+            newer: BTreeMap::new(),
+            handlers: BTreeSet::new(),
             inbox: VecDeque::new(),
             step_ends: VecDeque::new(),
             undo_ends: VecDeque::new(),

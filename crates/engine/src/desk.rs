@@ -9,7 +9,7 @@ mod notes;
 mod waker;
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -80,7 +80,7 @@ struct Inner {
     name_uses: Vec<NameUse>,
     slots: Vec<Slot>,
     free: Vec<usize>,
-    by_ord: HashMap<Ordinal, usize>,
+    by_ord: BTreeMap<Ordinal, usize>,
     /// Things asked for whose outcome is not visible yet.
     open: usize,
     /// First polled in this group, in order.
@@ -108,7 +108,7 @@ impl Default for Inner {
             name_uses: Vec::new(),
             slots: Vec::new(),
             free: Vec::new(),
-            by_ord: HashMap::new(),
+            by_ord: BTreeMap::new(),
             open: 0,
             asked: Vec::new(),
             dropped: Vec::new(),

@@ -119,17 +119,17 @@ impl Driver {
     /// driver by value has room for it twice.
     pub fn new(
         shared: Arc<Shared>,
-        info: &RunInfo,
+        info: RunInfo,
         seat: Seat,
         origin: Origin,
         rows: &[Row],
     ) -> Result<Box<Driver>, Error> {
-        let session = load(&shared, info, rows)?;
+        let session = load(&shared, &info, rows)?;
         let execution = Arc::new(ExecutionFacts {
-            namespace: info.new.namespace.clone(),
-            id: info.new.id.clone(),
+            namespace: info.new.namespace,
+            id: info.new.id,
             run_id: info.new.run_id,
-            workflow: info.new.workflow.clone(),
+            workflow: info.new.workflow,
             version: session.run().version.clone(),
         });
         Ok(Box::new(Driver {

@@ -12,11 +12,11 @@ use backstitch_store::{AttentionRow, RunInfo, RunNo, Store, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
-use crate::append_id::AppendIds;
 use crate::calls;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::feed::{Feed, FeedSender};
+use crate::ids::Ids;
 use crate::live::{Alarm, LiveRuns, Mail};
 use crate::program::Program;
 use crate::recovery::{self, read_journal};
@@ -39,6 +39,9 @@ pub struct EngineOptions {
     pub events_kept_max: u64,
     /// How long a closed run is kept that does not say so itself; for ever, if absent.
     pub retention: Option<Duration>,
+    /// What ids are made from, random bits if absent. For tests that have to run the same way again: two
+    /// engines with one seed give out the same ids.
+    pub seed: Option<u64>,
 }
 
 /// What this process is to its store.
@@ -63,6 +66,7 @@ impl Default for EngineOptions {
             limits: RunLimits::default(),
             events_kept_max: EVENTS_KEPT_MAX_DEFAULT,
             retention: Some(RETENTION_DEFAULT),
+            seed: None,
         }
     }
 }
@@ -100,7 +104,7 @@ pub(crate) struct Shared {
     pub health: Health,
     /// One run at a time of those that were in flight at two crashes in a row.
     pub suspects: Arc<Semaphore>,
-    pub append_ids: AppendIds,
+    pub ids: Ids,
     /// By name, then by version.
     programs: HashMap<String, HashMap<String, Arc<dyn Program>>>,
     /// Runs that wait for an earlier run of their id.
@@ -137,6 +141,7 @@ impl Shared {
         options: EngineOptions,
         home: watch::Receiver<()>,
     ) -> Arc<Shared> {
+        let ids = Ids::new(options.seed);
         Arc::new(Shared {
             runtime: Handle::current(),
             role,
@@ -147,7 +152,7 @@ impl Shared {
             alarm: Alarm::default(),
             health: Health::default(),
             suspects: Arc::new(Semaphore::new(1)),
-            append_ids: AppendIds::new(),
+            ids,
             programs,
             successors: Mutex::default(),
             left_alone: Mutex::default(),

@@ -10,7 +10,6 @@ use backstitch_core::limits::EVENTS_KEPT_BYTES_MAX;
 use backstitch_core::payload::Payload;
 use backstitch_core::session::{Verdict, judge};
 use backstitch_store::{Answer, InboxPut, Refusal, RunNo};
-use uuid::Uuid;
 
 use crate::engine::{Engine, check_words};
 use crate::error::{Error, ErrorKind};
@@ -68,7 +67,7 @@ impl Engine {
         // Ids of events and of verbs are apart.
         let request_id = match &event_id {
             Some(id) => format!("event {id}"),
-            None => Uuid::from_bytes(self.shared.append_ids.next()).to_string(),
+            None => self.shared.ids.request(),
         };
         let event_id = event_id.unwrap_or_default();
         let message = EventMessage { by, event_id: event_id.clone(), payload };

@@ -13,13 +13,13 @@ pub mod error;
 pub mod desk;
 pub mod program;
 
-mod append_id;
 mod attempt;
 mod code;
 mod delays;
 mod driver;
 pub mod engine;
 pub mod feed;
+mod ids;
 mod live;
 mod recovery;
 pub mod start;

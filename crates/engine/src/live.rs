@@ -279,7 +279,7 @@ pub(crate) struct Alarm {
 #[derive(Default)]
 struct Set {
     by_time: BTreeSet<(i64, RunNo)>,
-    by_run: HashMap<RunNo, i64>,
+    by_run: BTreeMap<RunNo, i64>,
 }
 
 impl Set {

@@ -150,8 +150,8 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
             Err(error) => break Err(error),
         }
     };
-    let driver =
-        rows.and_then(|rows| Driver::new(shared.clone(), &info, seat, Origin::Recovered, &rows));
+    let driver = rows
+        .and_then(|rows| Driver::new(shared.clone(), info.clone(), seat, Origin::Recovered, &rows));
     match driver {
         Ok(mut driver) if driver.is_suspect() => {
             // It was in flight at two crashes in a row: last, and one at a time.

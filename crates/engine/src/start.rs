@@ -14,7 +14,6 @@ use backstitch_store::{
 };
 use std::sync::Arc;
 use std::time::Duration;
-use uuid::Uuid;
 
 use crate::attributes::check_attributes;
 use crate::calls;
@@ -131,7 +130,7 @@ impl Engine {
     pub async fn start(&self, request: StartRequest) -> Result<StartAnswer, Error> {
         self.check(&request)?;
         let restart = request.restart.as_ref();
-        let run_id = RunId(Uuid::now_v7());
+        let run_id = self.shared.ids.run(self.shared.clock.now_us());
         let mut expected = restart.map(|restart| restart.from);
         let mut after = None;
         loop {
@@ -300,7 +299,7 @@ impl Engine {
                     let (run, created_at_us) = (*run, *at_us);
                     let info = RunInfo { run, new, created_at_us, update, closed_at_us: None };
                     row.header.at_us = created_at_us;
-                    dispatch(&shared, &info, row);
+                    dispatch(&shared, info, row);
                 }
                 // It was begun before, and may have gone on since.
                 (Ok(Answer::Started { run, first: false, .. }), Role::Owner) => {
@@ -370,7 +369,7 @@ impl Engine {
     async fn terminate_for(&self, request: &StartRequest, found: &RunInfo) -> Result<(), Error> {
         let reason = "a new run of the same id was started".to_owned();
         let verb = Verb { by: request.started_by.clone(), reason, ..Verb::default() };
-        let request_id = Uuid::now_v7().to_string();
+        let request_id = self.shared.ids.request();
         match self.send(found.run, InboxKind::Terminate, verb, &request_id).await {
             // It closed by itself in the meantime.
             Err(error) if error.kind() == ErrorKind::Refused => Ok(()),
@@ -380,7 +379,7 @@ impl Engine {
 }
 
 /// Drives a run that has just been started.
-fn dispatch(shared: &Arc<Shared>, info: &RunInfo, first: Row) {
+fn dispatch(shared: &Arc<Shared>, info: RunInfo, first: Row) {
     let Seating::Seated(seat) = shared.live.take_seat(info.run) else {
         // The engine was stopped in this moment: the next owner goes on with it.
         return;
@@ -392,8 +391,8 @@ fn dispatch(shared: &Arc<Shared>, info: &RunInfo, first: Row) {
         shared.feed.publish(driver.execution(), first);
     }
     tracing::info!(
-        id = %info.new.id, run_id = %info.new.run_id, workflow = %info.new.workflow,
-        "execution started"
+        id = %driver.execution().id, run_id = %driver.execution().run_id,
+        workflow = %driver.execution().workflow, "execution started"
     );
     shared.runtime.spawn(driver.drive());
 }

@@ -27,6 +27,11 @@ pub struct Sent {
 }
 
 impl Engine {
+    /// The id of a request whose sender has none.
+    pub fn request_id(&self) -> String {
+        self.shared.ids.request()
+    }
+
     /// Puts a verb into the inbox of a run; the answer comes when it is durable. The same request id
     /// with the same verb gets its first answer again.
     ///

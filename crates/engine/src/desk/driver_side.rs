@@ -86,9 +86,7 @@ impl Desk {
             is_unread(slot.key.kind(), &slot.state)
         };
         let open = inner.by_ord.iter().filter(|(_, index)| unread(**index));
-        let mut open: Vec<Ordinal> = open.map(|(ord, _)| *ord).collect();
-        open.sort_unstable();
-        open
+        open.map(|(ord, _)| *ord).collect()
     }
 
     /// Whether the code waits for nothing that the engine knows.

@@ -21,7 +21,7 @@ impl Driver {
     pub(super) async fn write_row(&mut self) -> Written {
         self.session.open_row(self.shared.clock.now_us());
         self.play_live_groups();
-        let append_id = self.shared.append_ids.next();
+        let append_id = self.shared.ids.append();
         let Some(mut row) = self.session.close_row(append_id) else { return Written::Nothing };
         let commands = std::mem::take(&mut row.commands);
         // No body begins while a decision is on its way: once it is durable, none may (P5).

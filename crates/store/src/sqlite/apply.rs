@@ -6,7 +6,7 @@
 
 use backstitch_core::row::Draft;
 use bytes::Bytes;
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, params};
 
 use super::error::Trouble;
 use super::query::{self, place};
@@ -35,7 +35,12 @@ pub(super) struct Apply<'a> {
     pub at_us: i64,
     /// The rows appended so far, if somebody wants to see them.
     pub rows: Option<&'a mut Vec<CommittedRow>>,
+    /// What every append needs: looked up once per transaction.
+    pub insert_row: CachedStatement<'a>,
 }
+
+/// The one write of a plain append.
+pub(super) const INSERT_ROW: &str = "INSERT INTO journal (place, row) VALUES (?1, ?2)";
 
 /// What has become of a change, once the transaction commits.
 #[derive(Clone, Debug)]
@@ -142,9 +147,7 @@ impl Apply<'_> {
     fn push(&mut self, run: RunNo, draft: &Draft) -> Result<(), Trouble> {
         let row = draft.seal(self.at_us);
         let place = place(run, draft.header.seq).ok_or_else(|| out_of_places(run))?;
-        self.connection
-            .prepare_cached("INSERT INTO journal (place, row) VALUES (?1, ?2)")?
-            .execute(params![place, row])?;
+        self.insert_row.execute(params![place, row])?;
         if let Some(rows) = &mut self.rows {
             rows.push(CommittedRow { run, row: row.into() });
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use tokio::sync::watch;
 
-use super::apply::{Applied, Apply};
+use super::apply::{Applied, Apply, INSERT_ROW};
 use super::error::{Trouble, explain};
 use super::migrate;
 use super::news::{News, Others};
@@ -208,6 +208,7 @@ impl Committer {
             next_run: &mut self.remembered.next_run,
             at_us: self.stamped_us,
             rows: self.after_sync.as_ref().map(|_| rows),
+            insert_row: connection.prepare_cached(INSERT_ROW)?,
         };
         offers.iter().map(|offer| apply.change(&offer.change)).collect()
     }
