@@ -49,6 +49,8 @@ pub enum ErrorKind {
     Terminated,
     /// The execution is stuck in its rollback until a person settles what it owes.
     Stuck,
+    /// A [`TestKit`](crate::testing::TestKit) cannot do what the test asks of it.
+    Testing,
 }
 
 /// Why something could not be done. The message names the thing and the way out.

@@ -59,6 +59,7 @@ mod start;
 mod state;
 mod step;
 mod step_ref;
+pub mod testing;
 pub mod timeline;
 mod undo;
 mod verb;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backstitch_core::limits::{PAYLOAD_BYTES_MAX, RunLimits};
-use backstitch_engine::program::Program;
+use backstitch_engine::program::{Intercept, Program};
 use backstitch_engine::{Clock, Engine, EngineOptions, SystemClock};
 use backstitch_store::memory::MemoryStore;
 use backstitch_store::sqlite::{SqliteOptions, SqliteStore};
@@ -154,6 +154,14 @@ impl Builder {
     /// holds up every commit: meant for live feeds and for fault injection.
     pub fn after_sync(mut self, after_sync: AfterSync) -> Builder {
         self.after_sync = Some(after_sync);
+        self
+    }
+
+    /// The `process`th process of a test, the same each time it is run.
+    pub(crate) fn under_test(mut self, process: u64, intercept: Arc<dyn Intercept>) -> Builder {
+        self.options.worker = format!("process-{process}");
+        self.options.seed = Some(process);
+        self.options.intercept = Some(intercept);
         self
     }
 

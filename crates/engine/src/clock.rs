@@ -1,5 +1,8 @@
 //! Clocks. Everything that waits, waits for one of these, so that tests need not.
 
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
@@ -16,6 +19,12 @@ pub trait Clock: Send + Sync + 'static {
 
     /// Completes after `duration` of steady time, whatever becomes of `now_us`.
     fn sleep(&self, duration: Duration) -> BoxFuture<()>;
+
+    /// As [`Clock::sleep`], before a chore that nobody waits for: a clock that moves by itself to
+    /// the next instant that somebody waits for leaves it out.
+    fn chore(&self, duration: Duration) -> BoxFuture<()> {
+        self.sleep(duration)
+    }
 }
 
 /// The clock of the machine.
@@ -46,16 +55,24 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to move. For tests.
+/// A clock that stands still until it is told to move. For tests. Clones are the same clock.
 #[derive(Clone, Debug)]
 pub struct ManualClock {
     now_us: watch::Sender<i64>,
+    awaited: Arc<Mutex<Awaited>>,
+}
+
+/// The instants that somebody waits for, each under a number of its own.
+#[derive(Debug, Default)]
+struct Awaited {
+    next: u64,
+    instants: BTreeSet<(i64, u64)>,
 }
 
 impl ManualClock {
     /// A clock that shows `now_us`.
     pub fn new(now_us: i64) -> ManualClock {
-        ManualClock { now_us: watch::Sender::new(now_us) }
+        ManualClock { now_us: watch::Sender::new(now_us), awaited: Arc::default() }
     }
 
     /// Moves the clock forward.
@@ -68,6 +85,53 @@ impl ManualClock {
     pub fn set(&self, now_us: i64) {
         self.now_us.send_replace(now_us);
     }
+
+    /// The first instant that somebody waits for; chores do not count.
+    pub fn next_us(&self) -> Option<i64> {
+        self.lock().instants.first().map(|(at_us, _)| *at_us)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Awaited> {
+        self.awaited.lock().expect("no code runs under this lock")
+    }
+
+    fn wait_until(&self, at_us: i64) -> impl Future<Output = ()> + Send + 'static {
+        let mut now_us = self.now_us.subscribe();
+        async move {
+            if now_us.wait_for(|now_us| *now_us >= at_us).await.is_err() {
+                // Nobody is left who could move the clock.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    fn after(&self, duration: Duration) -> i64 {
+        let us = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        self.now_us().saturating_add(us)
+    }
+}
+
+/// An instant is awaited as long as this lives.
+struct Waiter {
+    clock: ManualClock,
+    place: (i64, u64),
+}
+
+impl Waiter {
+    fn new(clock: &ManualClock, at_us: i64) -> Waiter {
+        let mut awaited = clock.lock();
+        awaited.next += 1;
+        let place = (at_us, awaited.next);
+        awaited.instants.insert(place);
+        drop(awaited);
+        Waiter { clock: clock.clone(), place }
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.clock.lock().instants.remove(&self.place);
+    }
 }
 
 impl Clock for ManualClock {
@@ -76,17 +140,18 @@ impl Clock for ManualClock {
     }
 
     fn sleep_until(&self, at_us: i64) -> BoxFuture<()> {
-        let mut now_us = self.now_us.subscribe();
+        let (waiter, wait) = (Waiter::new(self, at_us), self.wait_until(at_us));
         Box::pin(async move {
-            if now_us.wait_for(|now_us| *now_us >= at_us).await.is_err() {
-                // Nobody is left who could move the clock.
-                std::future::pending::<()>().await;
-            }
+            wait.await;
+            drop(waiter);
         })
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<()> {
-        let us = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        self.sleep_until(self.now_us().saturating_add(us))
+        self.sleep_until(self.after(duration))
+    }
+
+    fn chore(&self, duration: Duration) -> BoxFuture<()> {
+        Box::pin(self.wait_until(self.after(duration)))
     }
 }

@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::feed::{Feed, FeedSender};
 use crate::ids::Ids;
 use crate::live::{Alarm, LiveRuns, Mail};
-use crate::program::Program;
+use crate::program::{Intercept, Program};
 use crate::recovery::{self, read_journal};
 use crate::retention;
 
@@ -42,6 +42,8 @@ pub struct EngineOptions {
     /// What ids are made from, random bits if absent. For tests that have to run the same way again: two
     /// engines with one seed give out the same ids.
     pub seed: Option<u64>,
+    /// Makes the futures of attempts in the place of bodies and undos. For tests.
+    pub intercept: Option<Arc<dyn Intercept>>,
 }
 
 /// What this process is to its store.
@@ -67,6 +69,7 @@ impl Default for EngineOptions {
             events_kept_max: EVENTS_KEPT_MAX_DEFAULT,
             retention: Some(RETENTION_DEFAULT),
             seed: None,
+            intercept: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the engine needs of a workflow's code. The crate `backstitch` implements it.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,6 +40,16 @@ pub trait Program: Send + Sync + 'static {
         desk: Desk,
         input: &Payload,
     ) -> Result<BoxFuture<Result<Payload, Failure>>, Failure>;
+}
+
+/// Stands between the engine and the code of attempts. For tests, which let bodies and undos fail,
+/// hang, run twice or not at all.
+pub trait Intercept: fmt::Debug + Send + Sync + 'static {
+    /// Makes the future of one attempt of a step, with or without its body.
+    fn step(&self, call: Arc<StepCall>, body: &Body) -> BoxFuture<Result<Payload, Failure>>;
+
+    /// Makes the future of one attempt of an undo.
+    fn undo(&self, call: Arc<UndoCall>, handler: &Handler) -> BoxFuture<Result<(), Failure>>;
 }
 
 /// Which execution something belongs to.

@@ -32,7 +32,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             tracing::warn!(%error, "expired executions stay for now");
         }
         tokio::select! {
-            () = shared.clock.sleep(EVERY) => {}
+            () = shared.clock.chore(EVERY) => {}
             () = shared.stop_asked() => return,
         }
     }

@@ -94,6 +94,12 @@ impl FaultPlan {
         self.add(n, Fault::DieAfter);
     }
 
+    /// Dies now: nothing that is offered from here on is passed on.
+    pub fn die(&self) {
+        let _faults = self.shared.lock();
+        self.shared.die();
+    }
+
     /// Applies point `n` and answers [`ErrorKind::Unavailable`] nevertheless, as after a connection
     /// that broke between commit and answer. The caller will offer the change again.
     pub fn lose_answer(&self, n: u64) {

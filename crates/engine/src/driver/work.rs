@@ -66,7 +66,7 @@ impl Driver {
         let (key, policy) = (step.key.clone(), step.policy.clone());
         let body = self.bodies.get(&ord).expect("a session starts only steps it was asked for");
         let body = body.clone();
-        let delays = body.delays.map(|delays| DelayQuestion {
+        let delays = body.delays.clone().map(|delays| DelayQuestion {
             delays,
             owner: format!("step {key}"),
             what: Inside::Body,
@@ -90,8 +90,12 @@ impl Driver {
         });
         self.steps_running.insert(ord, cancel);
         let (mail, clock) = (self.mail_in.clone(), self.shared.clock.clone());
+        let intercept = self.shared.options.intercept.clone();
         let task = async move {
-            let make = move || (body.attempt)(call);
+            let make = move || match intercept {
+                None => (body.attempt)(call),
+                Some(intercept) => intercept.step(call, &body),
+            };
             let end = attempt::run(options, make, AttemptEnd::Returned).await;
             let end = DelayQuestion::answer(delays, end);
             if let AttemptEnd::Failed { failure, .. } = &end {
@@ -112,7 +116,7 @@ impl Driver {
             run.rollback.as_ref().map(|rollback| rollback.causes.clone()).unwrap_or_default();
         let handler = self.handlers.get(&ord).expect("a session starts only undos at hand").clone();
         let policy = step.undo.policy.as_ref().expect("what is started has a policy");
-        let delays = handler.delays.map(|delays| DelayQuestion {
+        let delays = handler.delays.clone().map(|delays| DelayQuestion {
             delays,
             owner: format!("the undo of step {}", step.key),
             what: Inside::Undo,
@@ -138,9 +142,14 @@ impl Driver {
         });
         self.undos_running.insert(ord, cancel);
         let (mail, clock) = (self.mail_in.clone(), self.shared.clock.clone());
+        let intercept = self.shared.options.intercept.clone();
         let task = async move {
             let done = |()| AttemptEnd::Returned(Payload::default());
-            let end = attempt::run(options, move || (handler.attempt)(call), done).await;
+            let make = move || match intercept {
+                None => (handler.attempt)(call),
+                Some(intercept) => intercept.undo(call, &handler),
+            };
+            let end = attempt::run(options, make, done).await;
             let end = DelayQuestion::answer(delays, end);
             if let AttemptEnd::Failed { failure, .. } = &end {
                 tracing::warn!(%failure, "undo attempt failed");

@@ -1,0 +1,16 @@
+//! Testing a workflow: what happens if the process dies here, what is doubled if this step runs
+//! twice, and does every failure come all the way back?
+//!
+//! [`TestKit`] runs executions in memory, with a clock that skips, steps that are mocked, and faults
+//! where the test says.
+
+mod kit;
+mod mock;
+mod process;
+mod reached;
+mod script;
+
+pub use kit::{Execution, TestKit};
+pub use mock::Mock;
+pub use process::Process;
+pub use reached::Reached;

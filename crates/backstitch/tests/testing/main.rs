@@ -1,0 +1,5 @@
+//! The kit for tests of workflows: it does what it is told, and says so when it cannot.
+
+mod kit;
+mod shop;
+mod trouble;
