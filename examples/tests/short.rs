@@ -96,3 +96,22 @@ fn each_short_example_is_short_and_says_in_two_lines_what_it_shows() {
         assert_eq!(docs, 2, "{name}");
     }
 }
+
+#[test]
+fn explore_fulfilment_finds_both_planted_mistakes_and_nothing_else() {
+    let said = printed("explore_fulfilment");
+    in_order(
+        &said,
+        &[
+            "# flawed",
+            "| step ",
+            "| charge-card   | **charged 4900 cents too much**",
+            "flawed: the check does not hold in 8 of 51 worlds",
+            "again: BACKSTITCH_EXPLORE='twice:charge-card#1' ",
+            "again: BACKSTITCH_EXPLORE='undo-twice:charge-card#1' ",
+            "# mended",
+            "mended: the check holds in all ",
+        ],
+    );
+    assert_eq!(said.split_once("# mended").unwrap().1.matches("**").count(), 0, "{said}");
+}

@@ -54,7 +54,7 @@ pub enum ErrorKind {
 }
 
 /// Why something could not be done. The message names the thing and the way out.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
 #[derive(Clone, Debug)]
@@ -107,6 +107,13 @@ impl Error {
     /// How the rollback of the execution came out, or stands.
     pub fn rollback(&self) -> Option<RollbackProgress> {
         self.0.rollback
+    }
+}
+
+/// What a `main` prints that returns it.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.0.kind, self.0.message)
     }
 }
 

@@ -160,6 +160,8 @@ mod pages {
     pub struct LookingIn;
     #[doc = include_str!("../../../docs/replay.md")]
     pub struct Replay;
+    #[doc = include_str!("../../../docs/testing.md")]
+    pub struct Testing;
     #[doc = include_str!("../../../docs/verbs.md")]
     pub struct Verbs;
     #[doc = include_str!("../../../docs/versions.md")]

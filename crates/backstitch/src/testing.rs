@@ -2,14 +2,16 @@
 //! twice, and does every failure come all the way back?
 //!
 //! [`TestKit`] runs executions in memory, with a clock that skips, steps that are mocked, and faults
-//! where the test says.
+//! where the test says. [`explore`] tries all of them.
 
+mod explore;
 mod kit;
 mod mock;
 mod process;
 mod reached;
 mod script;
 
+pub use explore::{Column, Explore, Finding, Outcome, Report, Verdict, explore};
 pub use kit::{Execution, TestKit};
 pub use mock::Mock;
 pub use process::Process;

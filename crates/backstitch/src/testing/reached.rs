@@ -48,9 +48,9 @@ impl Reached {
             Reached::Failed => found.phase == StepPhase::Failed,
             Reached::Blocked => found.phase == StepPhase::Blocked,
             Reached::Undone => {
-                matches!(found.undo.phase, UndoPhase::Succeeded | UndoPhase::NotNeeded { .. })
+                matches!(found.undo.phase, UndoPhase::Succeeded | UndoPhase::NotNeeded)
             }
-            Reached::UndoFailed => matches!(found.undo.phase, UndoPhase::Failed { .. }),
+            Reached::UndoFailed => found.undo.phase == UndoPhase::Failed,
         })
     }
 }

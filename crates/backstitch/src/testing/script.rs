@@ -1,6 +1,5 @@
 //! What is to happen at which attempt, and what has happened. It outlives the processes of a test.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::future::{pending, ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,7 +50,6 @@ struct Inner {
     /// The keys whose attempts were made, in order.
     steps: Vec<String>,
     undos: Vec<String>,
-    names: BTreeSet<String>,
     /// Bodies and undos of the user that run at the moment.
     at_work: u32,
     /// Those that wait to be released.
@@ -136,11 +134,15 @@ impl Script {
             .collect()
     }
 
+    /// Nothing is to happen any more.
+    pub fn forget(&self) {
+        self.lock().rules.clear();
+    }
+
     /// Notes an attempt, and says what is to happen at it.
     fn next(&self, target: Target, key: &Key) -> Option<Act> {
         let mut inner = self.lock();
         let printed = key.to_string();
-        inner.names.insert(key.name.clone());
         let seen = match target {
             Target::Step => &mut inner.steps,
             Target::Undo => &mut inner.undos,

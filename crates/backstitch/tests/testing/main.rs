@@ -1,5 +1,6 @@
 //! The kit for tests of workflows: it does what it is told, and says so when it cannot.
 
+mod explore;
 mod kit;
 mod shop;
 mod trouble;

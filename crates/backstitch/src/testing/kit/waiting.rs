@@ -1,0 +1,203 @@
+//! Waiting for something to happen in a kit.
+
+use std::time::{Duration, Instant};
+
+use backstitch_core::status::Status;
+use backstitch_engine::Clock;
+use serde::de::DeserializeOwned;
+
+use super::{Execution, TestKit, Time};
+use crate::error::{Error, ErrorKind};
+use crate::handle::ExecutionStatus;
+use crate::testing::reached::Reached;
+use crate::testing::script::Target;
+
+/// Longer than the body of a step in a test takes.
+const HANG: Duration = Duration::from_secs(30);
+
+/// Moves of the clock to the next instant that one call makes at most: a workflow that renews daily
+/// for a hundred years.
+const MOVES_MAX: u32 = 40_000;
+
+/// Why nothing happens by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::testing) enum Rest {
+    /// A body is held, as the test wants it.
+    Held,
+    /// For an instant, an event or a person, or for nothing more.
+    Waits,
+    /// Code of the user does not come to its end.
+    Works,
+}
+
+/// What a step along the way comes to.
+enum Look<R> {
+    There(R),
+    /// It may come yet.
+    NotYet,
+    /// It cannot come any more, for this reason.
+    Never(String),
+}
+
+impl TestKit {
+    /// Goes on until the execution is closed or stuck, and answers as [`Handle::result`](crate::Handle::result) does.
+    ///
+    /// # Errors
+    /// What [`Handle::result`](crate::Handle::result) says of an execution that did not succeed. `Testing`, when it gets
+    /// there by itself no more, with what it waits for.
+    pub fn result<T: DeserializeOwned>(&mut self, execution: &Execution<T>) -> Result<T, Error> {
+        self.go_on(execution, "the end of the execution", |status| {
+            let over = status.status.is_closed() || status.status == Status::Stuck;
+            if over { Look::There(()) } else { Look::NotYet }
+        })?;
+        self.land_late()?;
+        self.call(|app| {
+            let (app, id) = (app.clone(), execution.id.clone());
+            async move { app.handle::<T>(&id).await?.result().await }
+        })
+    }
+
+    /// Goes on until the execution has this status.
+    ///
+    /// # Errors
+    /// `Testing`, when it gets there no more.
+    pub fn wait_for<T>(
+        &mut self,
+        execution: &Execution<T>,
+        wanted: Status,
+    ) -> Result<ExecutionStatus, Error> {
+        let what = format!("the status {wanted}");
+        self.go_on(execution, &what, |status| match status.status {
+            found if found == wanted => Look::There(status.clone()),
+            found if found.is_closed() => Look::Never(format!("it is {found}")),
+            _ => Look::NotYet,
+        })
+    }
+
+    /// Goes on until a step has got so far; at once if it has been there.
+    ///
+    /// # Errors
+    /// `Testing`, when it gets there no more, with the names of the steps that there are.
+    pub fn wait_until<T>(
+        &mut self,
+        execution: &Execution<T>,
+        step: &str,
+        wanted: Reached,
+    ) -> Result<(), Error> {
+        let what = format!("step {step:?} {wanted}");
+        self.go_on(execution, &what, |status| match wanted.look(&status.run, step) {
+            Ok(true) => Look::There(()),
+            Ok(false) if status.status.is_closed() => {
+                Look::Never(format!("it is {}", status.status))
+            }
+            Ok(false) => Look::NotYet,
+            Err(never) if status.status.is_closed() => Look::Never(never),
+            Err(_) => Look::NotYet,
+        })
+    }
+
+    /// Goes on until nothing happens by itself at this instant.
+    pub(in crate::testing) fn rest<T>(
+        &mut self,
+        execution: &Execution<T>,
+    ) -> Result<(ExecutionStatus, Rest), Error> {
+        let began = Instant::now();
+        loop {
+            self.settle()?;
+            let rest = match (self.script.is_holding(), self.script.is_at_work()) {
+                (true, _) => Rest::Held,
+                (false, false) => Rest::Waits,
+                (false, true) if began.elapsed() > HANG => Rest::Works,
+                (false, true) => continue,
+            };
+            return Ok((self.status(execution)?, rest));
+        }
+    }
+
+    /// Moves the clock to the next instant that is waited for; false if there is none.
+    pub(in crate::testing) fn skip(&mut self) -> Result<bool, Error> {
+        let Some(next_us) = self.clock.next_us() else { return Ok(false) };
+        self.clock.set(next_us.max(self.clock.now_us()));
+        self.settle()?;
+        Ok(true)
+    }
+
+    pub(in crate::testing) fn endless<T>(
+        &self,
+        execution: &Execution<T>,
+        status: &ExecutionStatus,
+    ) -> Error {
+        self.unreachable(execution, "its end", "it goes on and on", status)
+    }
+
+    /// Goes on until the execution looks as `look` says, and lets time pass if it may.
+    fn go_on<T, R>(
+        &mut self,
+        execution: &Execution<T>,
+        what: &str,
+        mut look: impl FnMut(&ExecutionStatus) -> Look<R>,
+    ) -> Result<R, Error> {
+        let began = Instant::now();
+        let mut moves = 0;
+        loop {
+            self.settle()?;
+            let status = self.status(execution)?;
+            let why = match look(&status) {
+                Look::There(there) => return Ok(there),
+                Look::Never(why) => why,
+                Look::NotYet if self.script.is_at_work() => {
+                    if began.elapsed() < HANG {
+                        continue;
+                    }
+                    format!(
+                        "code of a step has been running for {HANG:?}; if it is to hang, mock it"
+                    )
+                }
+                Look::NotYet => match (self.clock.next_us(), self.time) {
+                    (Some(next_us), Time::Skips) if moves < MOVES_MAX => {
+                        moves += 1;
+                        self.clock.set(next_us.max(self.clock.now_us()));
+                        continue;
+                    }
+                    (Some(_), Time::Skips) => {
+                        format!("it still goes on after {moves} moves of the clock")
+                    }
+                    (Some(next_us), Time::Stands) => {
+                        let next = jiff::Timestamp::from_microsecond(next_us);
+                        let next = next.unwrap_or(jiff::Timestamp::MAX);
+                        format!(
+                            "nothing happens before {next}, and the clock stands at {}: call \
+                             advance(), or make the kit with skip_time()",
+                            self.now()
+                        )
+                    }
+                    (None, _) => "nothing happens any more by itself".to_owned(),
+                },
+            };
+            return Err(self.unreachable(execution, what, &why, &status));
+        }
+    }
+
+    fn unreachable<T>(
+        &self,
+        execution: &Execution<T>,
+        what: &str,
+        why: &str,
+        status: &ExecutionStatus,
+    ) -> Error {
+        let mut message = format!("execution {:?} does not reach {what}: {why}", execution.id);
+        message += &format!("; its status is {}", status.status);
+        for (_, step, failure) in &status.blocks {
+            let step = step.as_ref().map(|step| format!(" by step {step}")).unwrap_or_default();
+            message += &format!(", blocked{step}: {failure}");
+        }
+        if !status.waits_for.is_empty() && !status.status.is_closed() {
+            message += &format!(", it waits for {:?}", status.waits_for);
+        }
+        match self.script.seen(Target::Step).as_slice() {
+            [] => message += "; no step was attempted",
+            seen => message += &format!("; steps that were attempted: {}", seen.join(", ")),
+        }
+        Error::new(ErrorKind::Testing, message)
+    }
+}
