@@ -115,3 +115,14 @@ fn explore_fulfilment_finds_both_planted_mistakes_and_nothing_else() {
     );
     assert_eq!(said.split_once("# mended").unwrap().1.matches("**").count(), 0, "{said}");
 }
+
+#[test]
+fn a_world_of_an_exploration_is_run_again_by_its_name() {
+    let only = |name| process::run_with("explore_fulfilment", "BACKSTITCH_EXPLORE", name);
+    let run = only("undo-twice:charge-card#1");
+    in_order(&run.stdout, &["undo-twice:charge-card#1", "◀══╣ undo charge-card", "refunded 4900"]);
+    let run = only("undo-twice:charge-crad#1");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let says = "workflow \"flawed\" has no such world; it has twice:reserve-stock#1, ";
+    assert!(run.stderr.contains(says), "{run:?}");
+}

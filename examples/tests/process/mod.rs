@@ -48,6 +48,13 @@ pub fn run_in(folder: &Folder, example: &str, flags: &[&str]) -> Ended {
     ended(command)
 }
 
+/// Runs it with a variable in its environment.
+pub fn run_with(example: &str, variable: &str, value: &str) -> Ended {
+    let mut command = command(example, &[]);
+    command.env(variable, value);
+    ended(command)
+}
+
 /// Runs it and kills it (SIGKILL) as soon as it has printed so many lines. It may be faster than
 /// the signal, and end by itself.
 pub fn kill_after_lines(lines: usize, example: &str, flags: &[&str]) {

@@ -65,7 +65,7 @@ async fn b70_a_rollback_on_request_survives_a_crash_and_waits_for_the_code() {
 }
 
 #[tokio::test]
-async fn b94_what_a_kill_left_is_neither_deleted_nor_expired_until_it_is_waived() {
+async fn b94_w14_what_a_kill_left_is_neither_deleted_nor_expired_until_it_is_waived() {
     #[workflow]
     async fn stays(ctx: Ctx, _: ()) -> Result<()> {
         trip.call_steps(&ctx).await?;

@@ -29,7 +29,7 @@ async fn blocks(ctx: Ctx, _: ()) -> Result<()> {
 use backstitch::FailureExt;
 
 #[tokio::test]
-async fn b72_a_deadline_that_passes_while_it_sleeps_rolls_it_back_as_failed() {
+async fn b72_w17_a_deadline_that_passes_while_it_sleeps_rolls_it_back_as_failed() {
     let world = World::new();
     let app = world.open(|b| b.register(sleeps)).await;
     let handle = app.start(sleeps, "t", ()).deadline("1h").await.unwrap();
