@@ -33,7 +33,7 @@ where
 }
 
 #[tokio::test]
-async fn b12_odd_values_come_back_as_they_were() {
+async fn b12_t10_odd_values_come_back_as_they_were() {
     through(()).await;
     through(None::<u32>).await;
     through(Some(String::new())).await;
@@ -47,7 +47,7 @@ async fn b12_odd_values_come_back_as_they_were() {
 }
 
 #[tokio::test]
-async fn b12_a_payload_may_be_as_large_as_the_limit() {
+async fn b12_t10_a_payload_may_be_as_large_as_the_limit() {
     // Two bytes are the quotes around a string in JSON.
     through("x".repeat(64 * 1024)).await;
     through("x".repeat(MAX - 3)).await;
