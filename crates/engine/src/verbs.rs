@@ -13,7 +13,7 @@ use backstitch_store::{Answer, Change, InboxPut, Refusal, RunNo};
 use crate::attributes::check_attributes;
 use crate::calls;
 use crate::driver::{INBOX_PAGE, unreadable};
-use crate::engine::{Engine, Role, RunView, check_words, runtime_gone};
+use crate::engine::{Engine, Role, RunView, check_words, fenced, runtime_gone};
 use crate::error::{Error, ErrorKind};
 use crate::live::Mail;
 
@@ -213,8 +213,11 @@ fn refused(kind: InboxKind, view: &RunView, why: &str) -> Error {
     Error::new(ErrorKind::Refused, message)
 }
 
-/// The run was there a moment ago.
+/// The run was there a moment ago, or this process has lost the store.
 pub(crate) fn gone(run: RunNo, answer: &Answer) -> Error {
+    if let Answer::Refused(Refusal::Fenced { .. }) = answer {
+        return fenced().into();
+    }
     tracing::debug!(run = run.0, ?answer, "gone");
     Error::new(ErrorKind::NotFound, "the execution was deleted in the meantime")
 }

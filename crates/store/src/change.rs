@@ -12,6 +12,9 @@ use bytes::Bytes;
 use crate::{RunInfo, RunNo};
 
 /// One atomic change.
+///
+/// An owner after which another one came is refused each of them as [`Refusal::Fenced`]; only what it
+/// has offered before is recognised, and gets its first answer.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// Begins a run.
@@ -30,8 +33,8 @@ pub enum Change {
     ///
     /// Refused unless the run is closed ([`Refusal::Open`]), while an attention item of it is open
     /// ([`Refusal::Attention`]), and while it is called ([`Refusal::Called`]). Its number is never
-    /// used again; its id is free, or has the run before it. Any process may offer it; offered again, it
-    /// is refused as [`Refusal::UnknownRun`].
+    /// used again; its id is free, or has the run before it. A guest may offer it as well; offered again,
+    /// it is refused as [`Refusal::UnknownRun`].
     Delete(RunNo),
     /// Frees the space of deleted runs, a little at a time: at most `rows` rows. Refused as
     /// [`Refusal::Fenced`] unless the newest owner offers it.

@@ -23,6 +23,14 @@
 //!         *newest = Some(next.clone());
 //!         Arc::new(next)
 //!     }
+//!
+//!     fn take_over(&self, now: NowUs) -> Arc<dyn Store> {
+//!         self.open(now)
+//!     }
+//!
+//!     fn another(&self) -> Box<dyn Subject> {
+//!         Box::new(Memory::default())
+//!     }
 //! }
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -36,12 +44,16 @@ mod attention;
 mod attributes;
 mod bench;
 mod calls;
+pub mod changes;
 mod closed;
 mod deletion;
+mod fence;
 mod inbox;
 mod life;
+pub mod marks;
 mod read;
 mod start;
+mod whole;
 
 use std::sync::Arc;
 
@@ -53,10 +65,12 @@ pub use attributes::*;
 pub use calls::*;
 pub use closed::*;
 pub use deletion::*;
+pub use fence::*;
 pub use inbox::*;
 pub use life::*;
 pub use read::*;
 pub use start::*;
+pub use whole::{Whole, WholeRun};
 
 /// A place where a store can be opened, again and again.
 pub trait Subject: Send + Sync + 'static {
@@ -65,6 +79,13 @@ pub trait Subject: Send + Sync + 'static {
     /// dropped; then it may take the store a moment to let go, and this has to wait for it.
     /// `now` is the same clock every time.
     fn open(&self, now: NowUs) -> Arc<dyn Store>;
+
+    /// Opens the store while the handle of the call before lives and may write at any moment, as when
+    /// its process was only thought to be dead. From then on it is fenced.
+    fn take_over(&self, now: NowUs) -> Arc<dyn Store>;
+
+    /// Another place of the same kind, where no store is yet.
+    fn another(&self) -> Box<dyn Subject>;
 }
 
 /// Expands to one `#[tokio::test]` for each behaviour of the suite.
@@ -141,6 +162,10 @@ macro_rules! conformance_tests {
             reads_of_what_is_not_there_are_empty
             a_read_sees_what_was_acknowledged_before_it
 
+            p4_an_older_owner_writes_nothing_of_any_kind
+            p4_an_older_owner_reads_and_gets_its_first_answers
+            p4_what_an_older_owner_has_offered_is_there_at_the_takeover_or_never
+
             p1_reopening_shows_everything_acknowledged
             fences_grow_with_each_owner
             offers_are_applied_though_their_futures_are_dropped
@@ -171,6 +196,7 @@ mod tests {
             include_str!("conformance/calls.rs"),
             include_str!("conformance/closed.rs"),
             include_str!("conformance/deletion.rs"),
+            include_str!("conformance/fence.rs"),
             include_str!("conformance/inbox.rs"),
             include_str!("conformance/life.rs"),
             include_str!("conformance/read.rs"),

@@ -1,7 +1,8 @@
 //! The conditions of a change, judged in one order by every store that runs in this process.
 //!
 //! **Invariant:** a judgement only reads. Whoever gets `None` may write; an answer means that
-//! nothing is to be written.
+//! nothing is to be written. An owner that is not the newest never gets `None` (P4): it hears again
+//! what it was told, and no more.
 
 use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxKind;
@@ -79,7 +80,9 @@ pub(crate) fn judge_start<F: Facts>(
             first: false,
         }));
     }
-    if !is_guests(start) && !may_go_on(facts, role, start.first.header.fence) {
+    if is_fenced(facts, role)
+        || (!is_guests(start) && !may_go_on(facts, role, start.first.header.fence))
+    {
         return refuse(Refusal::Fenced { newest: facts.fence() });
     }
     if start.first.header.seq != 1 {
@@ -136,6 +139,7 @@ pub(crate) fn judge_append<F: Facts>(
 /// Judges an inbox row. A repeated one gets its first answer even after the run has closed.
 pub(crate) fn judge_inbox<F: Facts>(
     facts: &mut F,
+    role: Role,
     put: &InboxPut,
 ) -> Result<Option<Answer>, F::Error> {
     let Some(tail) = facts.tail(put.run)? else {
@@ -147,6 +151,10 @@ pub(crate) fn judge_inbox<F: Facts>(
         }
         let Accepted { number, accepted_at_us, changed, .. } = found;
         return Ok(Some(Answer::Accepted { number, accepted_at_us, changed, first: false }));
+    }
+    // What it put for an open run would call nobody, because an owner looks there by itself.
+    if is_fenced(facts, role) {
+        return refuse(Refusal::Fenced { newest: facts.fence() });
     }
     if tail.closed && !put.kind.is_for_closed() {
         return refuse(Refusal::Closed);
@@ -169,10 +177,14 @@ pub(crate) fn judge_of_the_owner<F: Facts>(
 /// Judges a deletion.
 pub(crate) fn judge_delete<F: Facts>(
     facts: &mut F,
+    role: Role,
     run: RunNo,
 ) -> Result<Option<Answer>, F::Error> {
     match facts.tail(run)? {
         None => return refuse(Refusal::UnknownRun),
+        Some(_) if is_fenced(facts, role) => {
+            return refuse(Refusal::Fenced { newest: facts.fence() });
+        }
         Some(tail) if !tail.closed => return refuse(Refusal::Open),
         Some(_) => {}
     }
@@ -220,10 +232,18 @@ pub(crate) fn closed_after(append: &Append) -> bool {
     }
 }
 
-/// Whether this one may carry on under `fence`.
+/// Whether this one may carry on under `fence`: its own, and the newest.
 fn may_go_on<F: Facts>(facts: &F, role: Role, fence: u64) -> bool {
     match role {
-        Role::Owner { .. } => fence == facts.fence(),
+        Role::Owner { fence: own } => fence == own && own == facts.fence(),
+        Role::Guest => false,
+    }
+}
+
+/// Whether this one has owned the store and another one came after it.
+fn is_fenced<F: Facts>(facts: &F, role: Role) -> bool {
+    match role {
+        Role::Owner { fence } => fence != facts.fence(),
         Role::Guest => false,
     }
 }

@@ -2,15 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use backstitch_core::id::RunId;
-use backstitch_core::row::{Draft, Header};
-use backstitch_core::status::Status;
 use backstitch_store::conformance::Subject;
+use backstitch_store::conformance::changes::{new_append, new_start};
 use backstitch_store::memory::MemoryStore;
-use backstitch_store::{
-    Answer, Append, Call, Change, CommittedRow, Expects, Guard, NewExecution, NowUs, Refusal,
-    RunNo, Start, Store,
-};
+use backstitch_store::{Answer, Call, Change, CommittedRow, NowUs, Refusal, RunNo, Store};
 
 #[derive(Default)]
 struct Memory(Mutex<Option<MemoryStore>>);
@@ -25,49 +20,20 @@ impl Subject for Memory {
         *newest = Some(next.clone());
         Arc::new(next)
     }
+
+    fn take_over(&self, now: NowUs) -> Arc<dyn Store> {
+        self.open(now)
+    }
+
+    fn another(&self) -> Box<dyn Subject> {
+        Box::new(Memory::default())
+    }
 }
 
 backstitch_store::conformance_tests!(Memory::default());
 
-fn draft(seq: u64, fence: u64) -> Draft {
-    let append_id = vec![seq as u8; 16];
-    Draft::new(Header { seq, fence, append_id, ..Header::default() }, &[])
-}
-
-fn new_start(fence: u64) -> Start {
-    let execution = NewExecution {
-        namespace: "default".into(),
-        id: "order".into(),
-        run_id: RunId::from_slice(&[1; 16]).unwrap(),
-        workflow: "order".into(),
-        version: "v1".into(),
-        input_digest: [0; 32],
-        after: None,
-    };
-    Start {
-        execution,
-        first: draft(1, fence),
-        expected: None,
-        status: Status::Pending,
-        attributes: Vec::new(),
-    }
-}
-
-fn new_append(run: RunNo, seq: u64, fence: u64) -> Append {
-    Append {
-        run,
-        draft: draft(seq, fence),
-        expects: Expects::Open,
-        read: 0,
-        guard: Guard::default(),
-        update: None,
-        attention: Vec::new(),
-        attributes: Vec::new(),
-    }
-}
-
 async fn started(store: &MemoryStore) -> RunNo {
-    match store.commit(new_start(store.fence()).into()).await.unwrap() {
+    match store.commit(new_start(store.fence(), 1).into()).await.unwrap() {
         Answer::Started { run, .. } => run,
         other => panic!("not started: {other:?}"),
     }
@@ -79,8 +45,8 @@ async fn p4_reopening_fences_off_every_older_handle() {
     let run = started(&first).await;
     let second = first.reopen();
     let fenced = Answer::Refused(Refusal::Fenced { newest: 2 });
-    assert_eq!(first.commit(new_append(run, 2, 1).into()).await.unwrap(), fenced);
-    let appended = second.commit(new_append(run, 2, 2).into()).await.unwrap();
+    assert_eq!(first.commit(new_append(1, run, 2).into()).await.unwrap(), fenced);
+    let appended = second.commit(new_append(2, run, 2).into()).await.unwrap();
     assert_eq!(appended, Answer::Appended { at_us: 0 });
     let third = first.reopen();
     assert_eq!(third.fence(), 3, "a handle of any age leads to the newest owner");
@@ -90,7 +56,7 @@ async fn p4_reopening_fences_off_every_older_handle() {
 #[tokio::test]
 async fn p4_an_older_owner_neither_hears_calls_nor_frees_space() {
     let first = MemoryStore::new(Arc::new(|| 0));
-    let run = match first.commit(new_start(0).into()).await.unwrap() {
+    let run = match first.commit(new_start(0, 1).into()).await.unwrap() {
         Answer::Started { run, .. } => run,
         other => panic!("not started: {other:?}"),
     };
@@ -121,8 +87,8 @@ async fn the_hook_sees_each_row_before_the_answer() {
     });
     let store = MemoryStore::with_after_sync(Arc::new(|| 5), after_sync);
     let run = started(&store).await;
-    store.commit(new_append(run, 2, 1).into()).await.unwrap();
-    store.commit(new_append(run, 2, 1).into()).await.unwrap();
+    store.commit(new_append(1, run, 2).into()).await.unwrap();
+    store.commit(new_append(1, run, 2).into()).await.unwrap();
     let rows = store.journal(run, 0, 10).await.unwrap();
     let seen: Vec<_> = seen.lock().unwrap().iter().map(|row| row.row.clone()).collect();
     assert_eq!(seen, rows, "a repetition is not seen again");

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use backstitch_core::inbox::InboxKind;
 use backstitch_core::status::Status;
+use backstitch_store::conformance::changes::draft;
 use backstitch_store::sqlite::{SqliteOptions, SqliteStore};
 use backstitch_store::{
     Answer, Append, Change, ExecutionUpdate, Expects, InboxPut, Refusal, RunNo, Start, Store,
 };
 use fixture::{
-    Folder, append, assert_accepted, assert_appended, assert_refused, calls, connect, draft,
+    Folder, append, assert_accepted, assert_appended, assert_refused, calls, connect,
     new_append, new_closing, new_put, new_start, open, rows, start,
 };
 

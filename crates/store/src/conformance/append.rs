@@ -7,7 +7,8 @@ use backstitch_core::row::Row;
 use backstitch_core::status::Status;
 
 use super::Subject;
-use super::bench::{Bench, assert_appended, assert_refused, draft, guard, new_put, update};
+use super::bench::{Bench, assert_appended, assert_refused};
+use super::changes::{draft, guard, new_put, update};
 use crate::{Answer, Append, AttentionChange, ExecutionUpdate, Guard, InboxPut, Refusal, RunNo};
 
 /// A journal is read back as it was written, in pages of any size.

@@ -1,19 +1,14 @@
-//! One store under test, its clock, and changes to offer.
+//! One store under test, its clock, and what is asked of it most often.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxKind;
-use backstitch_core::row::{Draft, Header, Row, RowKind};
-use backstitch_core::status::Status;
-use bytes::Bytes;
+use backstitch_core::row::Row;
 
 use super::Subject;
-use crate::{
-    Answer, Append, Change, ExecutionUpdate, Expects, Guard, InboxPut, NewExecution, NowUs,
-    Refusal, RunNo, Start, Store,
-};
+use super::changes::{self, new_put};
+use crate::{Answer, Append, Change, NowUs, Refusal, RunNo, Start, Store};
 
 pub(super) struct Bench {
     subject: Box<dyn Subject>,
@@ -23,9 +18,18 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(subject: impl Subject) -> Bench {
+        Bench::on(Box::new(subject))
+    }
+
+    fn on(subject: Box<dyn Subject>) -> Bench {
         let now_us = Arc::new(AtomicI64::new(1_000_000));
         let store = subject.open(clock(&now_us));
-        Bench { subject: Box::new(subject), now_us, store }
+        Bench { subject, now_us, store }
+    }
+
+    /// A bench with an empty store of the same kind.
+    pub(super) fn another(&self) -> Bench {
+        Bench::on(self.subject.another())
     }
 
     pub(super) fn set_clock(&self, now_us: i64) {
@@ -46,27 +50,19 @@ impl Bench {
         Bench { subject, now_us, store }
     }
 
+    /// The next owner, while this one still lives; gives the older handle.
+    pub(super) fn take_over(&mut self) -> Arc<dyn Store> {
+        let next = self.subject.take_over(clock(&self.now_us));
+        std::mem::replace(&mut self.store, next)
+    }
+
     pub(super) async fn commit(&self, change: impl Into<Change>) -> Answer {
         self.store.commit(change.into()).await.expect("the store works")
     }
 
     /// A start that expects nothing, of an id that is named by its number.
     pub(super) fn new_start(&self, number: u32) -> Start {
-        Start {
-            execution: NewExecution {
-                namespace: "default".into(),
-                id: format!("order-{number}"),
-                run_id: run_id(number),
-                workflow: "order".into(),
-                version: "v1".into(),
-                input_digest: [7; 32],
-                after: None,
-            },
-            first: draft(1, self.store.fence()),
-            expected: None,
-            status: Status::Pending,
-            attributes: Vec::new(),
-        }
+        changes::new_start(self.store.fence(), number)
     }
 
     pub(super) async fn start(&self, number: u32) -> RunNo {
@@ -78,23 +74,12 @@ impl Bench {
 
     /// An append of nothing but a row.
     pub(super) fn new_append(&self, run: RunNo, seq: u64) -> Append {
-        let draft = draft(seq, self.store.fence());
-        Append {
-            run,
-            draft,
-            expects: Expects::Open,
-            read: 0,
-            guard: Guard::default(),
-            update: None,
-            attention: Vec::new(),
-            attributes: Vec::new(),
-        }
+        changes::new_append(self.store.fence(), run, seq)
     }
 
     /// An append that closes the run.
     pub(super) fn new_closing(&self, run: RunNo, seq: u64) -> Append {
-        let update = Some(update(Status::Succeeded));
-        Append { update, ..self.new_append(run, seq) }
+        changes::new_closing(self.store.fence(), run, seq)
     }
 
     pub(super) async fn put(&self, run: RunNo, kind: InboxKind, request_id: &str) -> Answer {
@@ -110,49 +95,6 @@ impl Bench {
     pub(super) async fn seqs(&self, run: RunNo) -> Vec<u64> {
         self.rows(run).await.iter().map(|row| row.header.seq).collect()
     }
-}
-
-pub(super) fn new_put(run: RunNo, kind: InboxKind, request_id: &str) -> InboxPut {
-    let payload = Bytes::copy_from_slice(request_id.as_bytes());
-    InboxPut {
-        run,
-        kind,
-        request_id: request_id.into(),
-        topic: String::new(),
-        payload,
-        digest: [3; 32],
-        changed: true,
-        rows_max: u64::MAX,
-    }
-}
-
-/// An update that says nothing but a status.
-pub(super) fn update(status: Status) -> ExecutionUpdate {
-    ExecutionUpdate { status, wake_at_us: None, expires_at_us: None }
-}
-
-/// A guard against unread rows of these kinds.
-pub(super) fn guard(kinds: &[InboxKind]) -> Guard {
-    Guard { kinds: kinds.to_vec(), topics: Vec::new() }
-}
-
-pub(super) fn run_id(number: u32) -> RunId {
-    RunId::from_slice(&u128::from(number).to_be_bytes()).expect("16 bytes")
-}
-
-/// A row with an append id of its own for each seq and fence, about 300 bytes long.
-pub(super) fn draft(seq: u64, fence: u64) -> Draft {
-    let header = Header {
-        seq,
-        kind: RowKind::Turn as i32,
-        at_us: 0,
-        fence,
-        append_id: (u128::from(fence) << 64 | u128::from(seq)).to_be_bytes().into(),
-        now_us: Some(1),
-        worker: Some("w".repeat(240)),
-        version: Some("v1".into()),
-    };
-    Draft::new(header, &[])
 }
 
 /// Asserts that nothing was changed, and why.

@@ -4,7 +4,8 @@ use backstitch_core::inbox::InboxKind;
 use backstitch_core::status::Status;
 
 use super::Subject;
-use super::bench::{Bench, assert_appended, assert_refused, new_put, update};
+use super::bench::{Bench, assert_appended, assert_refused};
+use super::changes::{new_put, update};
 use crate::{Answer, Append, ExecutionUpdate, Expects, Refusal, RunNo};
 
 impl Bench {

@@ -5,7 +5,8 @@ use backstitch_core::inbox::InboxKind;
 use backstitch_core::status::Status;
 
 use super::Subject;
-use super::bench::{Bench, assert_appended, assert_refused, run_id, update};
+use super::bench::{Bench, assert_appended, assert_refused};
+use super::changes::{run_id, update};
 use crate::{
     Answer, Append, AttentionChange, Call, Change, ExecutionUpdate, Refusal, RunInfo, RunNo, Start,
 };

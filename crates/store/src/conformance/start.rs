@@ -3,7 +3,8 @@
 use backstitch_core::status::Status;
 
 use super::Subject;
-use super::bench::{Bench, assert_appended, assert_refused, draft, run_id};
+use super::bench::{Bench, assert_appended, assert_refused};
+use super::changes::{draft, run_id};
 use crate::{Answer, Refusal, RunInfo, RunNo, Start};
 
 /// What the caller is told is what stands in the store.

@@ -65,9 +65,9 @@ impl Apply<'_> {
         let judged = match change {
             Change::Start(start) => judge_start(self, role, start)?,
             Change::Append(append) => judge_append(self, role, append)?,
-            Change::Inbox(put) => judge_inbox(self, put)?,
+            Change::Inbox(put) => judge_inbox(self, role, put)?,
             Change::Heard(_) | Change::Purge { .. } => judge_of_the_owner(self, role)?,
-            Change::Delete(run) => judge_delete(self, *run)?,
+            Change::Delete(run) => judge_delete(self, role, *run)?,
         };
         if let Some(answer) = judged {
             return Ok(Applied::Judged(answer));
