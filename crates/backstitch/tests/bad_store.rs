@@ -291,6 +291,7 @@ async fn p4_an_owner_whose_lock_was_taken_away_writes_nothing_once_another_one_c
     let second = open(&folder, &clock).await.unwrap();
     let refused = first.start(nap, "b", "Bob".into()).await.err().expect("it is fenced");
     assert_names(&refused, ErrorKind::StoreInUse, &["taken this store over"]);
+    assert_names(&handle.cancel().await.unwrap_err(), ErrorKind::StoreInUse, &["taken this"]);
     assert_eq!(first.trouble().expect("it is told").kind(), ErrorKind::StoreInUse);
     clock.advance(Duration::from_secs(3600));
     let taken_over: Handle<String> = second.handle("a").await.unwrap();

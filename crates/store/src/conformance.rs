@@ -46,12 +46,15 @@ mod bench;
 mod calls;
 pub mod changes;
 mod closed;
+mod crowd;
+mod death;
 mod deletion;
 mod fence;
 mod inbox;
 mod life;
 pub mod marks;
 mod read;
+mod script;
 mod start;
 mod whole;
 
@@ -64,11 +67,14 @@ pub use attention::*;
 pub use attributes::*;
 pub use calls::*;
 pub use closed::*;
+pub use crowd::*;
+pub use death::*;
 pub use deletion::*;
 pub use fence::*;
 pub use inbox::*;
 pub use life::*;
 pub use read::*;
+pub use script::Script;
 pub use start::*;
 pub use whole::{Whole, WholeRun};
 
@@ -119,6 +125,12 @@ macro_rules! conformance_tests {
             p4_of_two_rows_for_one_place_one_is_applied
             sixty_four_appenders_at_once_keep_their_orders
 
+            p1_each_acknowledged_row_of_many_appenders_is_there_exactly_once
+            p4_of_rivals_for_one_place_exactly_one_wins
+            p8_requests_of_many_at_once_are_numbered_in_order_of_acceptance
+            p8_a_request_that_many_send_at_once_is_there_once
+            p4_starts_of_one_id_by_many_at_once_make_one_run
+
             a_row_that_finds_the_run_in_another_state_is_refused
             a_row_without_an_update_leaves_a_closed_run_closed
             an_update_of_a_closed_run_stamps_its_end_anew
@@ -156,6 +168,9 @@ macro_rules! conformance_tests {
             numbers_of_deleted_runs_are_not_used_again
             purging_frees_so_many_rows_at_a_time
             expired_runs_are_listed_in_the_order_of_their_expiry
+
+            p1_b96_after_a_death_at_any_change_the_next_owner_gets_the_same_store
+            p1_a_death_in_the_middle_of_many_changes_tears_none
 
             open_runs_are_read_page_by_page
             runs_are_read_page_by_page_newest_first
@@ -195,6 +210,8 @@ mod tests {
             include_str!("conformance/attributes.rs"),
             include_str!("conformance/calls.rs"),
             include_str!("conformance/closed.rs"),
+            include_str!("conformance/crowd.rs"),
+            include_str!("conformance/death.rs"),
             include_str!("conformance/deletion.rs"),
             include_str!("conformance/fence.rs"),
             include_str!("conformance/inbox.rs"),

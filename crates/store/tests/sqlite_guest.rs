@@ -12,8 +12,8 @@ use backstitch_store::{
     Answer, Append, Change, ExecutionUpdate, Expects, InboxPut, Refusal, RunNo, Start, Store,
 };
 use fixture::{
-    Folder, append, assert_accepted, assert_appended, assert_refused, calls, connect,
-    new_append, new_closing, new_put, new_start, open, rows, start,
+    Folder, append, assert_accepted, assert_appended, assert_refused, calls, connect, new_append,
+    new_closing, new_put, new_start, open, rows, start,
 };
 
 #[tokio::test]

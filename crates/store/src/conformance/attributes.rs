@@ -5,7 +5,7 @@ use backstitch_core::inbox::InboxKind;
 
 use super::Subject;
 use super::bench::{Bench, assert_appended, assert_refused};
-use super::changes::{guard};
+use super::changes::guard;
 use crate::{Answer, Append, Refusal, RunNo, Start};
 
 fn set(name: &str, value: AttributeValue) -> AttributeChange {

@@ -4,7 +4,7 @@ use backstitch_core::inbox::InboxKind;
 
 use super::Subject;
 use super::bench::{Bench, assert_appended};
-use super::changes::{draft};
+use super::changes::draft;
 use crate::{Answer, Append, Call, Change, Expects, RunNo, Start};
 
 impl Bench {

@@ -7,7 +7,7 @@ use backstitch_core::inbox::InboxKind;
 
 use super::Subject;
 use super::bench::{Bench, assert_appended, assert_refused};
-use super::changes::{new_append, new_put, new_start};
+use super::changes::{new_append, new_put, new_start, run_id};
 use super::marks::{marked_append, marked_closing, marked_start};
 use super::whole::Whole;
 use crate::{Answer, Call, Change, Refusal, RunNo, Start, Store};
@@ -63,7 +63,7 @@ pub async fn p4_an_older_owner_writes_nothing_of_any_kind(subject: impl Subject)
             // The run of an id that was there before would be recognised.
             let change = match change {
                 Change::Start(mut start) => {
-                    start.execution.run_id = super::changes::run_id(100);
+                    start.execution.run_id = run_id(100);
                     Change::Start(start)
                 }
                 other => other,

@@ -4,7 +4,7 @@ use backstitch_core::inbox::{InboxKind, InboxRow};
 
 use super::Subject;
 use super::bench::{Bench, assert_appended, assert_refused};
-use super::changes::{new_put};
+use super::changes::new_put;
 use crate::{Answer, InboxPut, Refusal, RunNo};
 
 #[track_caller]
