@@ -10,6 +10,7 @@ mod job;
 mod process;
 
 mod asking;
+mod busy;
 mod connecting;
 mod deaths;
 mod settling;

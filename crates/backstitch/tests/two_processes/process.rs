@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use backstitch::{Backstitch, Client};
 
+use crate::busy;
 use crate::job::{Place, ask_without_end, job};
 
 /// What the child is to be; only a child has it.
@@ -82,6 +83,11 @@ impl Other {
         Other::start("guest", folder)
     }
 
+    /// A process that asks for all kinds of things for a while, and then ends.
+    pub fn busy_guest(folder: &Folder) -> Other {
+        Other::start("busy guest", folder)
+    }
+
     fn start(role: &str, folder: &Folder) -> Other {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["process::the_other_process", "--exact", "--nocapture"])
@@ -138,10 +144,14 @@ async fn the_other_process() {
     let Some(role) = std::env::var_os(ROLE) else { return };
     let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
     let url = url_in(&folder);
-    if role == "guest" {
+    if role == "guest" || role == "busy guest" {
         let guest = Backstitch::connect(&url).await.unwrap();
         say("opened");
-        return ask_without_end(&guest).await;
+        return if role == "guest" {
+            ask_without_end(&guest).await
+        } else {
+            busy::ask(guest).await
+        };
     }
     let builder = Backstitch::open(url).state(Place::new(&folder));
     let builder = if role == "owner" { builder.register(job) } else { builder };
