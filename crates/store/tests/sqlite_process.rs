@@ -11,11 +11,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use backstitch_core::inbox::InboxKind;
 use backstitch_core::row::Row;
+use backstitch_store::conformance::Whole;
+use backstitch_store::conformance::changes::new_put;
+use backstitch_store::conformance::marks::{marked_append, marked_closing, marked_start};
 use backstitch_store::sqlite::{SqliteOptions, SqliteStore};
 use backstitch_store::{AfterSync, Answer, ErrorKind, RunNo, Store};
 use fixture::process::{path_of_the_child, say, start_child, wait_for_the_parent};
-use fixture::{Folder, new_append, new_start, open_error};
+use fixture::{Folder, open_error};
 
 #[test]
 fn p4_a_second_process_is_told_who_owns_the_store_until_the_owner_dies() {
@@ -36,7 +40,7 @@ fn p4_a_second_process_is_told_who_owns_the_store_until_the_owner_dies() {
     assert_eq!(store.fence(), 2);
 }
 
-/// Begins runs and appends to them until something ends the process, from several threads, and
+/// Begins runs, appends to them and closes them until something ends the process, from several threads, and
 /// says each thing that was acknowledged. A start is said as its id and its number, an append as
 /// its run and its seq.
 fn work_for_ever(store: SqliteStore) {
@@ -58,11 +62,16 @@ fn work_for_ever(store: SqliteStore) {
 }
 
 async fn work(store: &dyn Store, number: u32) {
-    let answer = store.commit(new_start(store, number).into()).await.unwrap();
+    let fence = store.fence();
+    let answer = store.commit(marked_start(fence, number).into()).await.unwrap();
     let Answer::Started { run, .. } = answer else { panic!("not started: {answer:?}") };
     say(&format!("started {number} {}", run.0));
     for seq in 2..=5 {
-        let answer = store.commit(new_append(store, run, seq).into()).await.unwrap();
+        // Nobody waits for these, so that batches hold changes of each kind.
+        let request = format!("request-{seq}");
+        drop(store.commit(new_put(run, InboxKind::WaiveUndo, &request).into()));
+        let append = if seq < 5 { marked_append } else { marked_closing };
+        let answer = store.commit(append(fence, run, seq).into()).await.unwrap();
         assert!(matches!(answer, Answer::Appended { .. }), "{answer:?}");
         say(&format!("appended {} {seq}", run.0));
     }
@@ -107,9 +116,7 @@ impl Acknowledged {
             assert_eq!(rows, (1..=rows.len() as u64).collect::<Vec<_>>());
         }
         // Nothing is half there, acknowledged or not.
-        for info in store.runs(RunNo(i64::MAX), usize::MAX).await.unwrap() {
-            assert!(fixture::rows(store, info.run).await >= 1);
-        }
+        Whole::read(store).await.check_marks();
     }
 }
 
