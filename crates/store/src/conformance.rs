@@ -170,6 +170,7 @@ macro_rules! conformance_tests {
             expired_runs_are_listed_in_the_order_of_their_expiry
 
             p1_b96_after_a_death_at_any_change_the_next_owner_gets_the_same_store
+            b96_changes_that_are_offered_again_and_again_are_applied_once
             p1_a_death_in_the_middle_of_many_changes_tears_none
 
             open_runs_are_read_page_by_page
