@@ -56,6 +56,9 @@ impl Undo {
     }
 
     pub(crate) fn planned(&mut self) -> Result<(), String> {
+        if self.policy.is_none() {
+            return Err("the step has no undo".into());
+        }
         match self.phase {
             UndoPhase::Idle | UndoPhase::Failed => {
                 self.phase = UndoPhase::Due;

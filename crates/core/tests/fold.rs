@@ -203,6 +203,22 @@ fn r4_a_plan_names_steps_newest_first() {
 }
 
 #[test]
+fn p6_a_plan_names_what_is_owed_and_how_the_run_ends() {
+    let done = || vec![two_steps(), vec![succeeded(1, 1), succeeded(2, 1)]];
+    let plain = || vec![vec![scheduled_plain(1), started(1, 1), succeeded(1, 1)]];
+    let mut endless = rollback(&[2, 1]);
+    let Event::RollbackStarted(decision) = &mut endless else { panic!("it is a decision") };
+    decision.ends_in.failure = None;
+    refused(vec![
+        (done(), rollback(&[2]), "leaves out step 1"),
+        (done(), rollback(&[]), "leaves out step 2"),
+        (plain(), rollback(&[1]), "no undo"),
+        (done(), endless, "no failure"),
+        (done(), rollback_on_request(2, &[2, 1]), "rollback 2 follows rollback 0"),
+    ]);
+}
+
+#[test]
 fn p9_a_timer_ends_once() {
     let (open, over) = (|| vec![vec![timer(1)]], || vec![vec![timer(1)], vec![fired(1)]]);
     let gone = || vec![vec![timer(1)], vec![timer_dropped(1)]];
@@ -256,4 +272,27 @@ fn p10_a_block_is_about_something_and_ends_once() {
             "no such block",
         ),
     ]);
+}
+
+#[test]
+fn p11_nothing_is_asked_for_under_the_key_of_another_kind() {
+    let key_of = |event: &Event| match event {
+        Event::StepScheduled(e) => e.key.clone(),
+        Event::TimerStarted(e) => e.key.clone(),
+        Event::WaitStarted(e) => e.key.clone(),
+        other => panic!("{} has no key", other.name()),
+    };
+    let asks = [scheduled(1), timer(1), wait(1, "a", None)];
+    for ask in &asks {
+        for other in asks.iter().filter(|other| *other != ask) {
+            let mut wrong = ask.clone();
+            match &mut wrong {
+                Event::StepScheduled(e) => e.key = key_of(other),
+                Event::TimerStarted(e) => e.key = key_of(other),
+                Event::WaitStarted(e) => e.key = key_of(other),
+                other => panic!("{} has no key", other.name()),
+            }
+            refused(vec![(vec![], wrong, "another kind")]);
+        }
+    }
 }

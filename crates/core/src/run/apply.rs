@@ -6,7 +6,7 @@ use crate::event::{
     StepAbandoned, StepScheduled, TimerStarted,
 };
 use crate::failure::Origin;
-use crate::id::Ordinal;
+use crate::id::{Key, KeyKind, Ordinal};
 use crate::limits::ROLLBACK_CAUSES_MAX;
 use crate::row::RowKind;
 use crate::run::{Ask, Block, Ending, IllegalEvent, Pause, Phase, Published, Run};
@@ -187,21 +187,28 @@ impl Run {
         }
     }
 
-    pub(super) fn next_ordinal(&self, ord: Ordinal) -> Applied {
+    /// The code may ask for something of this kind under this number and key. Replay finds it by its
+    /// key, so the key of one kind must never stand for a thing of another.
+    pub(super) fn may_ask(&self, ord: Ordinal, key: &Key, kind: KeyKind) -> Applied {
+        self.forward()?;
         let next = self.asks.len() as Ordinal + 1;
-        if ord == next { Ok(()) } else { Err(format!("ordinal {ord} where {next} is next")) }
+        if ord != next {
+            return Err(format!("ordinal {ord} where {next} is next"));
+        }
+        if key.kind != kind as i32 {
+            return Err(format!("{key} is the key of another kind of thing than a {kind:?}"));
+        }
+        Ok(())
     }
 
     fn step_scheduled(&mut self, event: &StepScheduled) -> Applied {
-        self.forward()?;
-        self.next_ordinal(event.ord)?;
+        self.may_ask(event.ord, &event.key, KeyKind::Step)?;
         self.asks.push(Ask::Step(Box::new(Step::scheduled(event))));
         Ok(())
     }
 
     fn timer_started(&mut self, event: &TimerStarted) -> Applied {
-        self.forward()?;
-        self.next_ordinal(event.ord)?;
+        self.may_ask(event.ord, &event.key, KeyKind::Timer)?;
         self.asks.push(Ask::Timer(Timer::started(event)));
         self.due.insert((event.fire_at_us, event.ord));
         Ok(())

@@ -1,5 +1,7 @@
 //! The events of the way back, and of the end.
 
+use std::collections::BTreeSet;
+
 use crate::attention::{AttentionItem, AttentionKind};
 use crate::event::{
     CauseKind, EndKind, ExecutionKilled, RollbackFinished, RollbackStarted, UndoAttemptFailed,
@@ -77,6 +79,13 @@ impl Run {
             Phase::RollingBack => return Err("the run is rolling back".into()),
             Phase::Closed(_) => return Err("the run is closed".into()),
         }
+        let no = self.rollback.as_ref().map_or(0, |rollback| rollback.no);
+        if no.checked_add(1) != Some(event.no) {
+            return Err(format!("rollback {} follows rollback {no}", event.no));
+        }
+        if event.ends_in.kind() == EndKind::Failed && event.ends_in.failure.is_none() {
+            return Err("it is to end as failed, with no failure".into());
+        }
         let mut newer = Ordinal::MAX;
         for ord in &event.plan {
             if *ord >= newer {
@@ -85,6 +94,7 @@ impl Run {
             newer = *ord;
             self.step_mut(*ord)?.undo.planned()?;
         }
+        self.leaves_nothing_out(event)?;
         // The decision ends an earlier pause and all blocks (R10).
         self.pause = None;
         self.blocks.clear();
@@ -95,6 +105,19 @@ impl Run {
         self.phase = Phase::RollingBack;
         self.rollback = Some(Rollback::started(event));
         Ok(())
+    }
+
+    /// What is owed is in the plan (P6): nothing else would ever undo it.
+    fn leaves_nothing_out(&self, event: &RollbackStarted) -> Applied {
+        let owed = match event.ends_in.kind() {
+            EndKind::Succeeded => self.dropped_and_owed(),
+            EndKind::Failed | EndKind::Cancelled | EndKind::Terminated => self.plan(),
+        };
+        let planned: BTreeSet<&Ordinal> = event.plan.iter().collect();
+        match owed.iter().find(|ord| !planned.contains(ord)) {
+            Some(ord) => Err(format!("the plan leaves out step {ord}, which is owed")),
+            None => Ok(()),
+        }
     }
 
     fn undo_may_start(&self) -> Applied {
@@ -173,6 +196,9 @@ impl Run {
     pub(super) fn rollback_finished(&mut self, event: &RollbackFinished) -> Applied {
         self.undo_may_start()?;
         let rollback = self.rollback_mut()?;
+        if rollback.no != event.no {
+            return Err(format!("rollback {} ends in rollback {}", event.no, rollback.no));
+        }
         if !rollback.is_paid() {
             return Err("undos are still owed".into());
         }

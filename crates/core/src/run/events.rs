@@ -1,7 +1,7 @@
 //! Events from outside and waits for them; search attributes.
 
 use crate::event::{AttributeOrigin, AttributesSet, EventReceived, WaitSatisfied, WaitStarted};
-use crate::id::Ordinal;
+use crate::id::{KeyKind, Ordinal};
 use crate::row::RowKind;
 use crate::run::apply::Applied;
 use crate::run::{Ask, Run};
@@ -18,8 +18,7 @@ impl Run {
     }
 
     pub(super) fn wait_started(&mut self, event: &WaitStarted) -> Applied {
-        self.forward()?;
-        self.next_ordinal(event.ord)?;
+        self.may_ask(event.ord, &event.key, KeyKind::Wait)?;
         self.asks.push(Ask::Wait(Box::new(Wait::started(event))));
         self.waits.insert(event.ord);
         if let Some(until_us) = event.until_us {

@@ -294,7 +294,8 @@ impl Session {
         match step.policy.deadline_us {
             None => timeout_us,
             Some(deadline_us) => {
-                let spent_us = u64::try_from(now_us - step.budget_since_us).unwrap_or(0);
+                let spent_us =
+                    u64::try_from(now_us.saturating_sub(step.budget_since_us)).unwrap_or(0);
                 timeout_us.min(deadline_us.saturating_sub(spent_us))
             }
         }

@@ -1,0 +1,210 @@
+//! What happens to bytes and to rows. Every mutation is a function of the dice alone.
+
+use backstitch_core::event::Event;
+use backstitch_core::row::Row;
+
+use crate::dice::Dice;
+use crate::targets::{resealed, sealed};
+
+/// Numbers at which arithmetic goes wrong.
+const EDGES: &[u64] = &[
+    0,
+    1,
+    2,
+    127,
+    128,
+    u32::MAX as u64 - 1,
+    u32::MAX as u64,
+    u32::MAX as u64 + 1,
+    i64::MAX as u64 - 1,
+    i64::MAX as u64,
+    i64::MIN as u64,
+    u64::MAX - 1,
+    u64::MAX,
+];
+
+/// Changes a sealed row; the checksum fits again afterwards, but for one time in sixteen.
+pub fn bytes(dice: &mut Dice, row: &[u8], other: &[u8]) -> Vec<u8> {
+    let mut bytes = row.to_vec();
+    for _ in 0..=dice.below(3) {
+        bytes = match dice.below(6) {
+            0 => flip(dice, bytes),
+            1 => overwrite(dice, bytes),
+            2 => cut(dice, bytes),
+            3 => splice(dice, &bytes, other),
+            4 => change_varint(dice, bytes),
+            _ => insert(dice, bytes),
+        };
+    }
+    if dice.below(16) == 0 { bytes } else { resealed(bytes) }
+}
+
+fn flip(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
+    if !bytes.is_empty() {
+        let at = dice.below(bytes.len());
+        bytes[at] ^= 1 << dice.below(8);
+    }
+    bytes
+}
+
+fn overwrite(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
+    if !bytes.is_empty() {
+        let at = dice.below(bytes.len());
+        bytes[at] = [0, 1, 0x7f, 0x80, 0xff, dice.next() as u8][dice.below(6)];
+    }
+    bytes
+}
+
+fn cut(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.truncate(dice.below(bytes.len() + 1));
+    bytes
+}
+
+/// The front of one and the back of the other.
+fn splice(dice: &mut Dice, front: &[u8], back: &[u8]) -> Vec<u8> {
+    let (front_len, back_from) = (dice.below(front.len() + 1), dice.below(back.len() + 1));
+    [&front[..front_len], &back[back_from..]].concat()
+}
+
+fn insert(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
+    let at = dice.below(bytes.len() + 1);
+    let varint = varint(EDGES[dice.below(EDGES.len())]);
+    bytes.splice(at..at, varint);
+    bytes
+}
+
+/// Puts another number where, by chance, one stands.
+fn change_varint(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.is_empty() {
+        return bytes;
+    }
+    let at = dice.below(bytes.len());
+    let length = bytes[at..].iter().take(9).take_while(|byte| **byte >= 0x80).count() + 1;
+    let end = (at + length).min(bytes.len());
+    bytes.splice(at..end, varint(EDGES[dice.below(EDGES.len())]));
+    bytes
+}
+
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+/// Changes a journal row by row, event by event and field by field.
+pub fn rows(dice: &mut Dice, rows: &mut Vec<Row>, others: &[Row]) {
+    for _ in 0..=dice.below(3) {
+        let (at, to) = (dice.below(rows.len()), dice.below(rows.len()));
+        match dice.below(8) {
+            0 => rows.insert(to, rows[at].clone()),
+            1 => rows.swap(at, to),
+            2 if rows.len() > 1 => drop(rows.remove(at)),
+            3 => rows.insert(to, others[dice.below(others.len())].clone()),
+            4 => header(dice, &mut rows[at]),
+            5 => events(dice, rows, others),
+            _ => field(dice, &mut rows[at]),
+        }
+    }
+    if dice.below(8) != 0 {
+        (1..).zip(rows).for_each(|(seq, row)| row.header.seq = seq);
+    }
+}
+
+/// Changes the header as bytes are changed, if it is still one then.
+fn header(dice: &mut Dice, row: &mut Row) {
+    let header = Row { header: row.header.clone(), events: Vec::new() };
+    let changed = resealed(change_varint(dice, sealed(&header)));
+    if let Ok(changed) = Row::decode(changed) {
+        row.header = changed.header;
+    }
+}
+
+/// Takes out, repeats or moves an event, or brings one from elsewhere.
+fn events(dice: &mut Dice, rows: &mut [Row], others: &[Row]) {
+    let (from, to) = (dice.below(rows.len()), dice.below(rows.len()));
+    let foreign = &others[dice.below(others.len())].events;
+    let source = if dice.below(2) == 0 { &rows[from].events } else { foreign };
+    let Some(event) = (!source.is_empty()).then(|| source[dice.below(source.len())].clone()) else {
+        return;
+    };
+    let target = &mut rows[to].events;
+    match dice.below(3) {
+        0 if !target.is_empty() => drop(target.remove(dice.below(target.len()))),
+        1 if !target.is_empty() => {
+            let at = dice.below(target.len());
+            target[at] = event;
+        }
+        _ => target.insert(dice.below(target.len() + 1), event),
+    }
+}
+
+/// Changes one field of one event: a number becomes another one, whatever encloses it grows or
+/// shrinks with it.
+fn field(dice: &mut Dice, row: &mut Row) {
+    if row.events.is_empty() {
+        return;
+    }
+    let at = dice.below(row.events.len());
+    let mut encoded = Vec::new();
+    row.events[at].encode(&mut encoded);
+    let (kind, mut body) = (encoded[..3].to_vec(), &encoded[3..]);
+    let (_, rest) = read_varint(body).expect("it was just written");
+    body = rest;
+    let body = message(dice, body);
+    let mut changed = [kind, varint(body.len() as u64), body].concat().into();
+    if let Ok(event) = Event::decode(&mut changed) {
+        row.events[at] = event;
+    }
+}
+
+fn read_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let length = bytes.iter().take(9).take_while(|byte| **byte >= 0x80).count() + 1;
+    let (varint, rest) = bytes.split_at_checked(length)?;
+    let number = varint.iter().rev().fold(0_u64, |n, byte| n << 7 | u64::from(byte & 0x7f));
+    Some((number, rest))
+}
+
+/// The fields of a message, of which one is changed; what is not a message is left as it is.
+fn message(dice: &mut Dice, bytes: &[u8]) -> Vec<u8> {
+    let Some(mut fields) = fields(bytes).filter(|fields| !fields.is_empty()) else {
+        return bytes.to_vec();
+    };
+    let at = dice.below(fields.len());
+    let (tag, value) = &mut fields[at];
+    match (*tag & 7, dice.below(8)) {
+        (_, 0) => drop(fields.remove(at)),
+        (0, _) => *value = varint(EDGES[dice.below(EDGES.len())]),
+        (2, _) => {
+            let (_, inner) = read_varint(value).expect("it was just read");
+            let inner = message(dice, inner);
+            *value = [varint(inner.len() as u64), inner].concat();
+        }
+        (_, _) => *value = dice.bytes(value.len()),
+    }
+    fields.into_iter().flat_map(|(tag, value)| [varint(tag), value].concat()).collect()
+}
+
+/// Cuts a message into its fields: each with its tag, and what stands behind it.
+fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Vec<u8>)>> {
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let (tag, rest) = read_varint(bytes)?;
+        let after = match tag & 7 {
+            0 => read_varint(rest)?.1,
+            1 => rest.get(8..)?,
+            2 => {
+                let (length, inner) = read_varint(rest)?;
+                inner.get(usize::try_from(length).ok()?..)?
+            }
+            5 => rest.get(4..)?,
+            _ => return None,
+        };
+        fields.push((tag, rest[..rest.len() - after.len()].to_vec()));
+        bytes = after;
+    }
+    Some(fields)
+}
