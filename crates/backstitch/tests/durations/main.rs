@@ -1,11 +1,14 @@
 //! Texts of any origin are durations or they are not; none brings anything down (P12).
 
+mod text;
+
 use std::time::Duration;
 
 use backstitch::IntoDuration;
 use backstitch::core::id::draw;
 use backstitch::core::limits::DURATION_US_MAX;
-use backstitch::jiff::SignedDuration;
+
+use text::read;
 
 /// So many mutants take a second or two where nothing is optimised.
 const TEXTS: usize = 60_000;
@@ -55,28 +58,6 @@ const ALPHABET: &[&str] = &[
     "S", "y", "mo", "w", "d", "h", "m", "s", "ms", "µs", "us", "ns", "ago", "e", "\u{0}", "\n",
     "é",
 ];
-
-/// Gives what `text` means; whatever is a duration is the same one when it is written in any way.
-fn read(text: &str) -> Option<u64> {
-    let read = text.into_us();
-    assert_eq!(text.to_owned().into_us(), read);
-    match read {
-        Ok(us) => {
-            assert!(us <= DURATION_US_MAX, "{text:?}");
-            assert_eq!(Duration::from_micros(us).into_us(), Ok(us), "{text:?}");
-            let signed = SignedDuration::from_micros(us.try_into().expect("100 years fit"));
-            for again in [format!("{us}us"), format!("{signed}"), format!("{signed:#}")] {
-                assert_eq!(again.as_str().into_us(), Ok(us), "{text:?} is {again:?}");
-            }
-            Some(us)
-        }
-        Err(why) => {
-            let quoted = format!("{text:?}");
-            assert!(why.contains(&quoted) || why.contains("100 years"), "{text:?}: {why}");
-            None
-        }
-    }
-}
 
 /// The `n`th number below `bound` of mutant `mutant`.
 fn pick(mutant: usize, n: u64, bound: usize) -> usize {
