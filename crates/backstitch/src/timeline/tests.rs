@@ -2,7 +2,7 @@
 
 use backstitch_core::event::*;
 use backstitch_core::failure::{Class, Failure, Origin};
-use backstitch_core::id::{Key, Ordinal};
+use backstitch_core::id::{Key, KeyKind, Ordinal};
 use backstitch_core::payload::Payload;
 use backstitch_core::retry::{StepPolicy, UndoPolicy};
 use backstitch_core::row::{Header, Row};
@@ -201,7 +201,7 @@ fn attempts_sleeps_and_people_are_drawn() {
     let [s2, b2] = step(2, "quote", 2);
     let sleep = TimerStarted {
         ord: 3,
-        key: key("sleep", 1),
+        key: Key { kind: KeyKind::Timer as i32, ..key("sleep", 1) },
         fire_at_us: at(7_200_010),
         place: String::new(),
     };

@@ -129,7 +129,8 @@ async fn notes(ctx: Ctx, _: ()) -> Result<String> {
 fn noted() -> Scene {
     Scene {
         name: "noted",
-        about: "What the code says without waiting: published values, attributes, a patch.",
+        about: "What the code says without waiting: published values, attributes, a patch. A resume \
+                of what is not paused is refused.",
         register: |b| b.register(notes),
         start: |app, id| {
             Box::pin(async move {
@@ -138,6 +139,12 @@ fn noted() -> Scene {
             })
         },
         acts: vec![
+            Act {
+                leaves: ("VerbRefused", 1),
+                when: |status| status.status == Status::Suspended,
+                opens: &[],
+                what: Move::Ask(|handle| handle.resume()),
+            },
             Act {
                 leaves: ("AttributesSet", 3),
                 when: |status| status.status == Status::Suspended,
