@@ -6,8 +6,9 @@ mod dice;
 #[path = "../examples/mod.rs"]
 mod examples;
 
+mod bytes;
 mod corpus;
-mod mutate;
+mod rows;
 mod targets;
 
 use backstitch_core::run::Phase;
@@ -34,7 +35,7 @@ fn p11_mutated_rows_are_read_or_refused_and_what_is_read_is_written_again_the_sa
     for _ in 0..rounds {
         let row = &rows[dice.below(rows.len())];
         let other = &rows[dice.below(rows.len())];
-        let mutant = mutate::bytes(&mut dice, row, other);
+        let mutant = bytes::mutate(&mut dice, row, other);
         read += usize::from(targets::read_row(mutant).is_some());
     }
     assert!(read > rounds / 20, "some are still rows: {read}");
@@ -54,7 +55,11 @@ fn p11_mutated_journals_are_folded_and_replayed_or_refused() {
         let mut mutant = journals[dice.below(journals.len())].clone();
         mutant.truncate(1 + dice.below(mutant.len()));
         let others = &journals[dice.below(journals.len())];
-        mutate::rows(&mut dice, &mut mutant, others);
+        rows::mutate(&mut dice, &mut mutant, others);
+        if dice.below(4) == 0 {
+            let at = dice.below(mutant.len());
+            bytes::mutate_header(&mut dice, &mut mutant[at]);
+        }
         if let Some(run) = targets::read_journal(&mutant) {
             folded += 1;
             open += usize::from(!matches!(run.phase, Phase::Closed(_)));
@@ -72,7 +77,7 @@ fn p11_journals_of_mutated_bytes_are_folded_and_replayed_or_refused() {
         let others = &journals[dice.below(journals.len())];
         let at = dice.below(mutant.len());
         let other = &others[dice.below(others.len())];
-        mutant[at] = mutate::bytes(&mut dice, &mutant[at], other);
+        mutant[at] = bytes::mutate(&mut dice, &mutant[at], other);
         let rows: Option<Vec<_>> =
             mutant.into_iter().map(|row| backstitch_core::row::Row::decode(row).ok()).collect();
         if let Some(rows) = rows {
