@@ -266,6 +266,8 @@ fn p10_a_block_is_about_something_and_ends_once() {
         (vec![one_step()], blocked(BlockKind::Step, Some(2)), "no step 2"),
         (vec![], unblocked(BlockKind::Mismatch, None), "no such block"),
         (held(), unblocked(BlockKind::ForeignWait, None), "no such block"),
+        (held(), blocked(BlockKind::Mismatch, None), "already"),
+        (vec![one_step()], blocked(BlockKind::Mismatch, Some(1)), "not 1"),
         (
             [held(), vec![vec![unblocked(BlockKind::Mismatch, None)]]].concat(),
             unblocked(BlockKind::Mismatch, None),

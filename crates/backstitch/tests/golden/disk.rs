@@ -20,6 +20,7 @@ pub async fn lay_down(world: &World, sealed: &[Bytes]) {
     let first = Row::decode(sealed[0].clone()).expect("it is read");
     let mut store = owner(world, world.reopen(), &first.header);
     let (run_no, mut run) = begin(&store, &first, &sealed[0]).await;
+    fill_inbox(&store, run_no, 1..=run.inbox_read).await;
     for bytes in &sealed[1..] {
         let row = Row::decode(bytes.clone()).expect("it is read");
         store = owner(world, store, &row.header);

@@ -5,6 +5,10 @@
 //! another way, the test that notices it says how a further file of that scene is added; the older
 //! ones stay.
 
+#[path = "../../../core/tests/dice/mod.rs"]
+mod dice;
+#[path = "../../../core/tests/fuzz/rows.rs"]
+mod rows;
 #[path = "../world/mod.rs"]
 mod world;
 
@@ -16,6 +20,8 @@ mod steps;
 mod back;
 mod forward;
 mod outside;
+
+mod damaged;
 
 use std::collections::BTreeSet;
 use std::fs;

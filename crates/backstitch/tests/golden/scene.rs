@@ -61,7 +61,7 @@ pub enum Move {
 pub struct Gates(Arc<watch::Sender<BTreeSet<String>>>);
 
 impl Gates {
-    fn closed() -> Gates {
+    pub fn closed() -> Gates {
         Gates(Arc::new(watch::Sender::new(BTreeSet::new())))
     }
 

@@ -345,10 +345,17 @@ impl Run {
                 format!("step {} is blocked: {}", step.key, event.failure)
             }
             (BlockKind::Step, None) => return Err("a blocked step has no ordinal".into()),
-            (BlockKind::Mismatch | BlockKind::ForeignWait | BlockKind::Unreadable, _) => {
+            (BlockKind::Mismatch | BlockKind::ForeignWait | BlockKind::Unreadable, None) => {
                 event.failure.to_string()
             }
+            (BlockKind::Mismatch | BlockKind::ForeignWait | BlockKind::Unreadable, Some(ord)) => {
+                return Err(format!("it holds the run, not {ord}"));
+            }
         };
+        // It would end twice.
+        if self.blocks.iter().any(|block| (block.what, block.ord) == (what, event.ord)) {
+            return Err("there is such a block already".into());
+        }
         self.blocks.push(Block { what, ord: event.ord, failure: event.failure.clone() });
         self.open_attention(event.ord.unwrap_or(0), block_attention(what), message);
         Ok(())
