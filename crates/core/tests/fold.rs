@@ -277,7 +277,7 @@ fn p10_a_block_is_about_something_and_ends_once() {
 }
 
 #[test]
-fn p11_nothing_is_asked_for_under_the_key_of_another_kind() {
+fn p11_nothing_is_asked_for_where_replay_would_not_find_it() {
     let key_of = |event: &Event| match event {
         Event::StepScheduled(e) => e.key.clone(),
         Event::TimerStarted(e) => e.key.clone(),
@@ -296,5 +296,7 @@ fn p11_nothing_is_asked_for_under_the_key_of_another_kind() {
             }
             refused(vec![(vec![], wrong, "another kind")]);
         }
+        let in_an_engine_row = then(&mut run(), RowKind::Engine, vec![ask.clone()]);
+        assert!(in_an_engine_row.is_err_and(|illegal| illegal.why.contains("only a turn")));
     }
 }

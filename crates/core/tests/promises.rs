@@ -215,6 +215,8 @@ fn anything(dice: &mut Dice, run: &Run) -> Event {
     let next = run.asks.len() as Ordinal + 1;
     let ord = dice.below(next.min(4) as usize) as Ordinal + 1;
     let attempt = dice.below(3) as u32 + 1;
+    // Stories come to the way back late, and have to get on there.
+    let undoing = run.step(ord).map_or(attempt, |step| step.undo.attempts);
     let retry_at_us = (dice.below(2) == 0).then_some(NOW_US);
     let inbox = run.inbox_read + dice.below(3) as u64;
     let plan = match dice.below(4) {
@@ -250,8 +252,8 @@ fn anything(dice: &mut Dice, run: &Run) -> Event {
         22 => blocked(BlockKind::Step, Some(ord)),
         23 => unblocked(BlockKind::Step, Some(ord)),
         24..=26 => undo_started(ord, attempt),
-        27 => undo_succeeded(ord, attempt),
-        28 => undo_attempt_failed(ord, attempt, retry_at_us),
+        27 => undo_succeeded(ord, undoing),
+        28 => undo_attempt_failed(ord, undoing, retry_at_us),
         29 => undo_failed(ord),
         30 => not_needed(ord),
         31 => retry_undo(ord, inbox),
@@ -270,7 +272,7 @@ fn tell(seed: u64, seen: &mut BTreeSet<&'static str>) {
     let (mut dice, mut run, mut books) = (Dice::new(seed), run(), Books::default());
     let mut rows = vec![row(1, RowKind::Engine, vec![begun()])];
     for _ in 0..300 {
-        let kind = [RowKind::Turn, RowKind::Engine][dice.below(2)];
+        let kind = [RowKind::Turn, RowKind::Turn, RowKind::Engine][dice.below(3)];
         let event = anything(&mut dice, &run);
         // A run that has refused an event is not to be used.
         let mut tried = run.clone();

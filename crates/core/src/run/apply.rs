@@ -187,10 +187,13 @@ impl Run {
         }
     }
 
-    /// The code may ask for something of this kind under this number and key. Replay finds it by its
-    /// key, so the key of one kind must never stand for a thing of another.
+    /// The code may ask for something of this kind under this number and key. Replay looks for it in
+    /// turns, and finds it by its key: that of one kind must never stand for a thing of another.
     pub(super) fn may_ask(&self, ord: Ordinal, key: &Key, kind: KeyKind) -> Applied {
         self.forward()?;
+        if self.row_kind != RowKind::Turn {
+            return Err("only a turn asks".into());
+        }
         let next = self.asks.len() as Ordinal + 1;
         if ord != next {
             return Err(format!("ordinal {ord} where {next} is next"));
