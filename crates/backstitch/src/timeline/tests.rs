@@ -5,14 +5,15 @@ use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::id::{Key, KeyKind, Ordinal};
 use backstitch_core::payload::Payload;
 use backstitch_core::retry::{StepPolicy, UndoPolicy};
-use backstitch_core::row::{Header, Row};
+use backstitch_core::row::{Header, Row, RowKind};
 use uuid::Uuid;
 
 use super::{COLUMNS_MAX, Style, draw};
 
 /// A row that was committed `at_ms` after the start.
 fn row(seq: u64, at_ms: i64, fence: u64, events: Vec<Event>) -> Row {
-    let header = Header { seq, at_us: at(at_ms), fence, ..Header::default() };
+    let header =
+        Header { seq, at_us: at(at_ms), fence, kind: RowKind::Turn as i32, ..Header::default() };
     Row { header, events }
 }
 
