@@ -157,6 +157,15 @@ impl Builder {
         self
     }
 
+    /// Makes every id that this process gives out from `seed`, and not from random bits. For
+    /// simulations that have to run the same way again; two processes that work on one store must
+    /// not have the same seed.
+    pub fn seed(mut self, seed: u64) -> Builder {
+        self.options.worker = format!("seed-{seed}");
+        self.options.seed = Some(seed);
+        self
+    }
+
     /// The `process`th process of a test, the same each time it is run.
     pub(crate) fn under_test(mut self, process: u64, intercept: Arc<dyn Intercept>) -> Builder {
         self.options.worker = format!("process-{process}");

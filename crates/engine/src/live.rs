@@ -1,6 +1,6 @@
 //! The runs that this process has loaded, and who waits for them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -110,7 +110,8 @@ pub(crate) struct LiveRuns(Mutex<Places>);
 
 #[derive(Default)]
 struct Places {
-    runs: HashMap<RunNo, Place>,
+    /// In the order of their numbers they are told to stop: a simulation goes the same way again.
+    runs: BTreeMap<RunNo, Place>,
     /// The engine was stopped: nobody takes a seat any more.
     stopped: bool,
 }

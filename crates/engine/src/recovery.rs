@@ -4,10 +4,11 @@
 //! read is left alone and listed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use backstitch_core::row::{Row, RowError};
 use backstitch_store::{ErrorKind as StoreErrorKind, RunInfo, RunNo};
-use tokio::sync::Barrier;
+use tokio::sync::Notify;
 
 use crate::calls;
 use crate::driver::{Driver, Origin, unreadable};
@@ -66,7 +67,7 @@ pub(crate) async fn run(shared: &Arc<Shared>) -> Result<(), Error> {
     if !found.is_empty() {
         tracing::info!(runs = found.len(), "taking over open executions");
     }
-    let all_loaded = Arc::new(Barrier::new(found.len()));
+    let all_loaded = Arc::new(AllLoaded::of(found.len()));
     for info in found {
         let Seating::Seated(seat) = shared.live.take_seat(info.run) else {
             unreachable!("nothing was started yet")
@@ -102,7 +103,7 @@ pub(crate) fn fetch(shared: &Arc<Shared>, run: RunNo, mut mail: Mail) {
     shared.runtime.clone().spawn(async move {
         match find(&shared, run).await {
             Some(info) if info.closed_at_us.is_none() || is_called => {
-                take_over(shared, info, seat, Arc::new(Barrier::new(1))).await;
+                take_over(shared, info, seat, Arc::new(AllLoaded::of(1))).await;
             }
             Some(_) | None => {
                 shared.live.leave(run, Leaving::ForGood);
@@ -136,7 +137,33 @@ async fn find(shared: &Shared, run: RunNo) -> Option<RunInfo> {
     }
 }
 
-async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: Arc<Barrier>) {
+/// Where those who take runs over wait until the last of them has loaded its own. They go on in the
+/// order in which they came: tokio's barrier lets them go in a random one, and a simulation has to go
+/// the same way again.
+struct AllLoaded {
+    left: AtomicUsize,
+    told: Notify,
+}
+
+impl AllLoaded {
+    fn of(runs: usize) -> AllLoaded {
+        AllLoaded { left: AtomicUsize::new(runs), told: Notify::new() }
+    }
+
+    async fn wait(&self) {
+        let told = self.told.notified();
+        tokio::pin!(told);
+        // Before it is counted: the last one tells only those who listen.
+        told.as_mut().enable();
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.told.notify_waiters();
+        } else {
+            told.await;
+        }
+    }
+}
+
+async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: Arc<AllLoaded>) {
     let rows = loop {
         match read_journal(&shared, info.run).await {
             Ok(rows) => break Ok(rows),

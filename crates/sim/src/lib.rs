@@ -1,0 +1,59 @@
+//! Whole lives of executions, simulated from a seed, with everything that can go wrong.
+//!
+//! A seed makes a [plan](crate::plan) of programs, of what people ask of them and of faults; the
+//! [world](crate::world) lets it happen, always in the same way; and the [checkers](crate::checks)
+//! judge the record of what could be seen from outside by the promises of the engine.
+
+mod caller;
+mod checks;
+mod clock;
+mod code;
+mod dice;
+mod disk;
+mod effect;
+mod grow;
+mod history;
+mod plan;
+mod shrink;
+mod world;
+
+use std::fmt::Write;
+
+/// What came of a seed.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// Everything that was seen, a line each.
+    pub trace: String,
+    /// Broken promises.
+    pub violations: Vec<String>,
+}
+
+/// Simulates the world of a seed.
+pub fn run(seed: u64) -> Report {
+    report(&grow::plan(seed))
+}
+
+/// Simulates the world of a seed that breaks a promise, and then smaller and smaller ones that break
+/// the same; gives the smallest, with its plan at the head of its trace.
+pub fn shrink(seed: u64) -> Report {
+    let plan = shrink::smallest(grow::plan(seed));
+    let mut smallest = report(&plan);
+    smallest.trace = format!("{plan:#?}\n{}", smallest.trace);
+    smallest
+}
+
+fn report(plan: &plan::Plan) -> Report {
+    let lived = std::panic::catch_unwind(|| world::run(plan));
+    let Ok(moments) = lived else {
+        let violations = vec!["panic: the simulated world ended in a panic".to_owned()];
+        return Report { seed: plan.seed, trace: String::new(), violations };
+    };
+    let mut trace = String::new();
+    for moment in &moments {
+        // Writing to a string does not fail.
+        let _ = writeln!(trace, "{moment}");
+    }
+    Report { seed: plan.seed, trace, violations: checks::all(plan, &moments) }
+}
