@@ -196,7 +196,7 @@ fn with_undo(step: Step<String>, undo: &UndoSpec) -> Step<String> {
 fn retry(max_attempts: u32, delay_ms: u64) -> Retry {
     Retry::exponential(Duration::from_millis(delay_ms))
         .max_attempts(max_attempts)
-        .jitter(if delay_ms % 2 == 0 { Jitter::None } else { Jitter::Full })
+        .jitter(if delay_ms.is_multiple_of(2) { Jitter::None } else { Jitter::Full })
 }
 
 /// What bodies and undos say when they do not succeed.

@@ -45,7 +45,9 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
         plans.push(smaller);
     };
     for number in (0..plan.processes.len()).rev() {
-        without(&|plan| drop(plan.processes.remove(number)));
+        without(&|plan| {
+            plan.processes.remove(number);
+        });
     }
     for execution in 0..plan.executions.len() {
         if plan.deeds.iter().any(|deed| deed.execution == execution) && plan.executions.len() > 1 {
@@ -53,7 +55,9 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
         }
     }
     for deed in (0..plan.deeds.len()).rev() {
-        without(&|plan| drop(plan.deeds.remove(deed)));
+        without(&|plan| {
+            plan.deeds.remove(deed);
+        });
         if plan.deeds[deed].twice {
             without(&|plan| plan.deeds[deed].twice = false);
         }

@@ -147,6 +147,8 @@ fn came_true(deed: usize, answer: &Answer, found: &Found) -> Option<String> {
             Status::Succeeded => true,
             // Undone on request since.
             Status::Cancelled => matches!(&found.result, Err((ErrorKind::RolledBack, _))),
+            // Killed while it was being undone on request.
+            Status::Terminated => true,
             _ => false,
         },
         Answer::Result(Err(ErrorKind::Stuck)) => true,

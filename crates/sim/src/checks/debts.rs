@@ -99,16 +99,15 @@ fn told_wrongly<'a>(
 fn settled(book: &Book, found: &Found, seen: &BTreeMap<&str, Seen>) -> Violations {
     let mut violations = Violations::new();
     let nothing = Seen::default();
-    let mut waived = false;
     for (ord, step) in &book.steps {
         let seen = seen.get(step.key.as_str()).unwrap_or(&nothing);
-        waived |= step.waived;
-        let Some(undo) = &step.undo else { continue };
+        if step.undo.is_none() {
+            continue;
+        }
         let passed_over = step.policy.undo_on() == UndoOn::Succeeded && seen.had_no_effect();
         let settled = step.waived || seen.was_undone() || passed_over;
         let left = book.killed.as_ref().is_some_and(|left| left.contains(ord));
         let began = !seen.bodies.is_empty();
-        let _ = undo;
         if began && is_owed(book, found.status, step) && !settled && !left {
             let (name, status) = (&step.name, found.status);
             violations.push(format!("P6: {name} is owed, and nobody says so: it is {status}"));
@@ -120,10 +119,10 @@ fn settled(book: &Book, found: &Found, seen: &BTreeMap<&str, Seen>) -> Violation
             violations.push(format!("R1: {} is undone for no reason", step.name));
         }
     }
-    let outcome = match (&book.killed, waived) {
+    let outcome = match (&book.killed, book.waived > 0) {
         (Some(left), _) if !left.is_empty() => RollbackOutcome::Incomplete,
         (_, true) => RollbackOutcome::Incomplete,
-        _ if book.steps.values().any(|step| step.undo_settled) => RollbackOutcome::Complete,
+        _ if book.paid > 0 => RollbackOutcome::Complete,
         _ => RollbackOutcome::None,
     };
     if found.rollback != outcome {

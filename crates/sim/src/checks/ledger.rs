@@ -30,6 +30,9 @@ pub(super) struct Book {
     /// The kinds of the first causes of its rollbacks.
     pub decisions: Vec<CauseKind>,
     pub rolling_back: bool,
+    /// What the last rollback has settled: undone or not needed, and waived.
+    pub paid: u32,
+    pub waived: u32,
     pub closed: bool,
     /// What a kill left, if there was one.
     pub killed: Option<Vec<Ordinal>>,
@@ -162,15 +165,23 @@ impl Book {
                 self.change(e.ord, |step| step.undo_spent += counts(e.failure.origin()));
             }
             Event::UndoRetryRequested(e) => self.change(e.ord, |step| step.undo_spent = 0),
-            Event::UndoSucceeded(e) => self.change(e.ord, |step| step.undo_settled = true),
-            Event::UndoNotNeeded(e) => self.change(e.ord, |step| step.undo_settled = true),
-            Event::UndoWaived(e) => self.change(e.ord, |step| {
-                (step.undo_settled, step.waived) = (true, true);
-            }),
+            Event::UndoSucceeded(e) => {
+                self.paid += 1;
+                self.change(e.ord, |step| step.undo_settled = true);
+            }
+            Event::UndoNotNeeded(e) => {
+                self.paid += 1;
+                self.change(e.ord, |step| step.undo_settled = true);
+            }
+            Event::UndoWaived(e) => {
+                self.waived += 1;
+                self.change(e.ord, |step| (step.undo_settled, step.waived) = (true, true));
+            }
             Event::RollbackStarted(e) => {
                 let first = e.causes.first();
                 self.decisions.push(first.map_or(CauseKind::Failed, |cause| cause.kind()));
                 (self.rolling_back, self.closed) = (true, false);
+                (self.paid, self.waived) = (0, 0);
             }
             Event::ExecutionKilled(e) => {
                 (self.rolling_back, self.closed) = (false, true);
