@@ -14,3 +14,12 @@ fn t6_random_worlds_keep_the_promises() {
     let broken: Vec<_> = broken.map(|report| (report.seed, report.violations)).collect();
     assert!(broken.is_empty(), "{broken:#?}");
 }
+
+/// Worlds in which an execution that had succeeded is undone on request, with nothing left to undo or
+/// under a kill: a checker took them for wrong once.
+#[test]
+fn r8_the_outcome_of_a_rollback_is_that_of_the_last_one() {
+    for seed in [6_787, 10_237, 34_167, 39_998] {
+        assert_eq!(sim::run(seed).violations, [] as [&str; 0], "seed {seed}");
+    }
+}
