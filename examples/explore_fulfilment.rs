@@ -6,7 +6,7 @@
 //! cargo run --release --example explore_fulfilment
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -19,7 +19,8 @@ struct Shop(Arc<Mutex<Books>>);
 
 #[derive(Default)]
 struct Books {
-    reserved: BTreeSet<String>,
+    /// By key; false once it was released.
+    reserved: BTreeMap<String, bool>,
     /// Cents, by idempotency key.
     charges: BTreeMap<String, i64>,
     /// Keys under which something was paid back, each with its cents.
@@ -45,13 +46,12 @@ impl Shop {
         self.books().charges.entry(key.to_owned()).or_insert(cents);
     }
 
-    /// Pays back what was charged under this key, if anything was, once for each key of its own.
+    /// Pays back what was charged under this key, once for each key of its own. What was not charged
+    /// by now is refused from now on: it may still be on its way.
     fn refund(&self, own_key: &str, charged_under: &str) {
         let mut books = self.books();
-        let cents = books.charges.get(charged_under).copied();
-        if let Some(cents) = cents
-            && !books.refunds.iter().any(|(key, _)| key == own_key)
-        {
+        let cents = *books.charges.entry(charged_under.to_owned()).or_insert(0);
+        if !books.refunds.iter().any(|(key, _)| key == own_key) {
             books.refunds.push((own_key.to_owned(), cents));
         }
     }
@@ -106,11 +106,11 @@ async fn mended(ctx: Ctx, order: String) -> Result<String> {
 
 async fn reserve_stock(ctx: &Ctx) -> Result<()> {
     ctx.step("reserve-stock", async move |s| {
-        s.state::<Shop>().books().reserved.insert(s.idempotency_key());
+        s.state::<Shop>().books().reserved.entry(s.idempotency_key()).or_insert(true);
         Ok(())
     })
     .rollback(async move |u| {
-        u.state::<Shop>().books().reserved.remove(&u.step().idempotency_key);
+        u.state::<Shop>().books().reserved.insert(u.step().idempotency_key.clone(), false);
         Ok(())
     })
     .await
@@ -145,7 +145,8 @@ fn check(shop: &Shop, outcome: &Outcome) -> std::result::Result<(), String> {
     }
     let books = shop.books();
     let sent = books.parcels.values().filter(|sent| **sent).count();
-    match (books.reserved.len(), sent) {
+    let reserved = books.reserved.values().filter(|reserved| **reserved).count();
+    match (reserved, sent) {
         (reserved, _) if reserved != goods => Err(format!("{reserved} reserved, not {goods}")),
         (_, sent) if sent != goods => Err(format!("{sent} parcels sent, not {goods}")),
         _ => Ok(()),

@@ -1,8 +1,8 @@
 //! Whole lives of executions, simulated from a seed, with everything that can go wrong.
 //!
-//! A seed makes a [plan](crate::plan) of programs, of what people ask of them and of faults; the
-//! [world](crate::world) lets it happen, always in the same way; and the [checkers](crate::checks)
-//! judge the record of what could be seen from outside by the promises of the engine.
+//! A seed makes a plan of programs, of what people ask of them and of faults; the world lets it
+//! happen, always in the same way; and the checkers judge the record of what could be seen from
+//! outside by the promises of the engine.
 
 mod caller;
 mod checks;

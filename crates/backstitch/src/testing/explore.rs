@@ -29,6 +29,9 @@ use crate::workflow::Workflow;
 /// Names one world, as a finding prints it: only that one is run, and its timeline is drawn.
 const ONLY: &str = "BACKSTITCH_EXPLORE";
 
+/// Pairs with deaths after later writes are not found by their names.
+const WRITES_NAMED_MAX: u64 = 1_000;
+
 /// Explores a workflow: runs it once as it is, and then once for every place where the process may
 /// die, every step that may run twice or fail, every undo that may run twice or fail, and a
 /// cancellation at every await. Whoever reads the table knows which step is not idempotent.
@@ -91,6 +94,7 @@ pub fn explore<W: Workflow>(workflow: W, input: W::Input) -> Explore<W, ()> {
             check: Arc::new(|(), _| Ok(())),
         },
         pairs: Pairs::No,
+        checked: Checked::No,
     }
 }
 
@@ -100,6 +104,14 @@ pub struct Explore<W: Workflow, S> {
     plan: Plan<W, S>,
     input: Result<serde_json::Value, String>,
     pairs: Pairs,
+    checked: Checked,
+}
+
+/// Whether there is a check.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checked {
+    No,
+    Yes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -142,7 +154,7 @@ impl<W: Workflow> Explore<W, ()> {
             events: self.plan.events,
             check: Arc::new(|_, _| Ok(())),
         };
-        Explore { plan, input: self.input, pairs: self.pairs }
+        Explore { plan, input: self.input, pairs: self.pairs, checked: self.checked }
     }
 }
 
@@ -174,11 +186,13 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
     /// not, or asserts.
     pub fn check<V: Verdict>(mut self, check: impl Fn(&S, &Outcome) -> V + 'static) -> Self {
         self.plan.check = Arc::new(move |state, outcome| check(state, outcome).complaint());
+        self.checked = Checked::Yes;
         self
     }
 
-    /// Tries each thing that goes wrong also with a death of the process at each write. Takes as many
-    /// times longer as the execution has writes.
+    /// Tries each thing that goes wrong also with a death of the process after each write of its world,
+    /// and lets what lands late land behind the undo of its step. Takes as many times longer as the
+    /// execution has writes.
     pub fn pairs(mut self) -> Self {
         self.pairs = Pairs::Yes;
         self
@@ -193,36 +207,52 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         let input = std::mem::replace(&mut self.input, Ok(serde_json::Value::Null));
         self.plan.input = input.map_err(|why| Error::new(ErrorKind::Decode, why))?;
         let workflow = self.plan.workflow.name().to_owned();
+        if self.checked == Checked::No {
+            let message = format!(
+                "the exploration of workflow {workflow:?} has no check, so nothing could be found; \
+                 say with check(…) what has to hold in the systems"
+            );
+            return Err(Error::new(ErrorKind::Testing, message));
+        }
         let plain = self.plan.run(&[])?;
         let mut report = Report { workflow, worlds: 1, ..Report::default() };
-        let worlds = worlds(&plain, self.pairs);
+        let faults = faults(&plain);
         if let Ok(only) = std::env::var(ONLY) {
-            return self.run_only(&only, &worlds, report);
+            return self.run_only(&only, &faults, report);
         }
         if let Some(says) = plain.complaint {
             let finding = Finding::new(&[], says);
             report.findings.push(finding);
             return Ok(report);
         }
+        report.execution.push(("when nothing goes wrong".to_owned(), ended(&plain)));
         let mut tally = Tally::new(&plain);
-        for faults in &worlds {
-            let seen = self.plan.run(faults)?;
+        let mut pairs = Vec::new();
+        for fault in faults {
+            let world = [fault];
+            let seen = self.plan.run(&world)?;
             report.worlds += 1;
-            tally.add(faults, seen, &mut report);
+            if self.pairs == Pairs::Yes {
+                pairs.extend(with_another(&world[0], seen.writes));
+            }
+            tally.add(&world, seen, &mut report);
+        }
+        for world in pairs {
+            let seen = self.plan.run(&world)?;
+            report.worlds += 1;
+            tally.add(&world, seen, &mut report);
         }
         tally.finish(&mut report);
         Ok(report)
     }
 
-    fn run_only(
-        self,
-        only: &str,
-        worlds: &[Vec<Fault>],
-        mut report: Report,
-    ) -> Result<Report, Error> {
-        let Some(faults) = worlds.iter().find(|faults| name(faults) == only) else {
-            let alone = worlds.iter().filter(|faults| faults.len() == 1);
-            let names: Vec<String> = alone.map(|faults| name(faults)).collect();
+    fn run_only(self, only: &str, faults: &[Fault], mut report: Report) -> Result<Report, Error> {
+        let alone = faults.iter().map(|fault| vec![fault.clone()]);
+        // How many writes a world has is known when it was run.
+        let pairs = faults.iter().flat_map(|fault| with_another(fault, WRITES_NAMED_MAX));
+        let world = alone.chain(pairs).find(|world| name(world) == only);
+        let Some(faults) = &world else {
+            let names: Vec<String> = faults.iter().map(Fault::to_string).collect();
             let message = format!(
                 "{ONLY} is {only:?}, and workflow {:?} has no such world; it has {}, and with pairs() \
                  two of them with \" + \" in between",
@@ -239,8 +269,17 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
     }
 }
 
+/// How the plain case ends: what comes behind that is not explored.
+fn ended(plain: &Seen) -> String {
+    match &plain.outcome.failure {
+        Some(failure) => format!("**{}**: {failure}", plain.outcome.status),
+        None if plain.outcome.succeeded() => plain.outcome.status.to_string(),
+        None => format!("**{}**: nobody answered what it waits for", plain.outcome.status),
+    }
+}
+
 /// What is tried, after a look at the plain case.
-fn worlds(plain: &Seen, pairs: Pairs) -> Vec<Vec<Fault>> {
+fn faults(plain: &Seen) -> Vec<Fault> {
     let mut faults = Vec::new();
     for step in &plain.steps {
         let step = || step.clone();
@@ -272,14 +311,21 @@ fn worlds(plain: &Seen, pairs: Pairs) -> Vec<Vec<Fault>> {
         faults.push(Fault::Undone);
     }
     faults.extend((1..=plain.waits).map(Fault::CancelledAt));
-    let deaths = || (1..=plain.writes).map(|n| Fault::Dies(Side::After, n));
-    let mut worlds: Vec<Vec<Fault>> = faults.iter().map(|fault| vec![fault.clone()]).collect();
-    worlds.extend((1..=plain.writes).map(|n| vec![Fault::Dies(Side::Before, n)]));
-    worlds.extend(deaths().map(|death| vec![death]));
-    if pairs == Pairs::Yes {
-        let pair =
-            |fault: &Fault| deaths().map(|death| vec![fault.clone(), death]).collect::<Vec<_>>();
-        worlds.extend(faults.iter().flat_map(pair));
+    faults.extend((1..=plain.writes).map(|n| Fault::Dies(Side::Before, n)));
+    faults.extend((1..=plain.writes).map(|n| Fault::Dies(Side::After, n)));
+    faults
+}
+
+/// Pairs that begin with this fault: with a death after each write of its world; and what lands late
+/// lands behind the undo.
+fn with_another(fault: &Fault, writes: u64) -> Vec<Vec<Fault>> {
+    if matches!(fault, Fault::Dies(..)) {
+        return Vec::new();
     }
-    worlds
+    let mut others: Vec<Fault> = (1..=writes).map(|n| Fault::Dies(Side::After, n)).collect();
+    if let Fault::Stale(step) = fault {
+        others.push(Fault::Fails(Side::Before, Class::Permanent, step.clone()));
+        others.push(Fault::Undone);
+    }
+    others.into_iter().map(|other| vec![fault.clone(), other]).collect()
 }

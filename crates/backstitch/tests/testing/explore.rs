@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use backstitch::testing::{Column, Outcome, explore};
-use backstitch::{Class, Ctx, ErrorKind, Result, workflow};
+use backstitch::{Class, Ctx, ErrorKind, FailureExt, Result, workflow};
 
 use crate::shop::{Shop, order};
 
@@ -177,7 +177,47 @@ async fn endless(ctx: Ctx, _: ()) -> Result<()> {
 
 #[test]
 fn a_workflow_without_an_end_is_an_error() {
-    let error = explore(endless, ()).run().unwrap_err();
+    let error = explore(endless, ()).world(|| ()).check(|(), _| ()).run().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Testing);
     assert!(error.to_string().contains("does not reach its end"), "{error}");
+}
+
+#[test]
+fn an_exploration_without_a_check_is_an_error() {
+    let error = explore(careful, ()).world(Keyed::default).run().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Testing);
+    assert!(error.to_string().contains("has no check"), "{error}");
+}
+
+/// Goes another way each time.
+#[workflow]
+async fn moody(ctx: Ctx, _: ()) -> Result<()> {
+    static TIMES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let n = TIMES.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    keyed(&ctx, "first").await?;
+    keyed(&ctx, &format!("then-{n}")).await
+}
+
+#[test]
+fn code_that_does_not_fit_its_journal_is_always_a_finding() {
+    let report = explore(moody, ()).world(Keyed::default).check(|_, _| ()).run().unwrap();
+    let death = |fault: &str| fault.starts_with("dies-");
+    assert!(report.findings.iter().any(|finding| {
+        death(&finding.fault) && finding.says.contains("the execution is blocked")
+    }));
+}
+
+#[workflow]
+async fn refused(ctx: Ctx, _: ()) -> Result<()> {
+    keyed(&ctx, "first").await?;
+    Err(backstitch::msg("closed on Sundays").permanent())
+}
+
+#[test]
+fn a_plain_case_that_does_not_succeed_is_said_in_the_report() {
+    let report = explore(refused, ()).world(Keyed::default).check(all_or_nothing).run().unwrap();
+    assert!(report.is_clean(), "{report}");
+    let (what, how) = &report.execution[0];
+    assert_eq!(what, "when nothing goes wrong");
+    assert!(how.contains("failed") && how.contains("closed on Sundays"), "{how}");
 }

@@ -178,13 +178,19 @@ impl<W: Workflow, S> Course<'_, W, S> {
     /// A person repairs what is behind a block, and has the step tried again.
     fn repair(&mut self, status: &ExecutionStatus) -> Result<(), Error> {
         self.repairs += 1;
-        for (what, step, _) in &status.blocks {
+        for (what, step, failure) in &status.blocks {
             match (what, step) {
                 (BlockKind::Step, Some(step)) if self.repairs <= REPAIRS_MAX => {
                     let step = step.clone();
                     self.ask(move |handle| handle.retry_step(step.clone()))?;
                 }
-                _ => return self.cancel(),
+                (BlockKind::Step, _) => return self.cancel(),
+                // The code goes another way each time, or awaits what the engine does not know.
+                (BlockKind::Mismatch | BlockKind::ForeignWait | BlockKind::Unreadable, _) => {
+                    let what = format!("the execution is blocked: {failure}");
+                    self.complaint.get_or_insert(what);
+                    return self.cancel();
+                }
             }
         }
         Ok(())

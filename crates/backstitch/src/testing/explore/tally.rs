@@ -41,13 +41,6 @@ impl Tally {
             // It went another way before that could happen.
             return;
         }
-        if let [Fault::UndoFails(..)] = faults
-            && !seen.was_stuck
-            && seen.complaint.is_none()
-        {
-            let what = "an undo failed for good, and the execution was not stuck";
-            seen.complaint = Some(what.to_owned());
-        }
         let complaint = seen.complaint.clone();
         match faults {
             [fault, ..] if fault.cell().is_some() => {
@@ -101,7 +94,8 @@ fn holds(column: Column, seen: &Seen) -> String {
     match column {
         Column::RunTwice | Column::DiesUnrecorded | Column::UndoTwice => "ok",
         Column::FailsForGood | Column::Cancelled => ended,
-        Column::UndoFails => "Stuck, attention raised",
+        Column::UndoFails if seen.was_stuck => "Stuck, attention raised",
+        Column::UndoFails => ended,
     }
     .to_owned()
 }
