@@ -2,13 +2,15 @@
 //!
 //! An event is `kind: u16, version: u8, length: varint, body`; the body is a protobuf message.
 //! Unknown fields of a known version are skipped. An unknown kind or version leaves the run alone
-//! for a newer engine ([`EventError::TooNew`]) and never fails it.
+//! for a newer engine ([`EventError::is_too_new`]) and never fails it; so does an unknown value of an
+//! enumeration.
 //!
 //! **Invariant:** kind numbers and field numbers are never reused; `docs/journal.md` lists them and
 //! a golden file per kind and version guards them.
 
 mod control;
 mod execution;
+mod known;
 mod rollback;
 mod step;
 mod timer;
@@ -16,6 +18,8 @@ mod wait;
 
 use bytes::{Buf, BufMut};
 use prost::Message;
+
+use known::Known;
 
 pub use control::*;
 pub use execution::*;
@@ -37,6 +41,18 @@ pub enum EventError {
         /// The version of its body.
         version: u8,
     },
+    /// A known kind and version, in which a newer engine wrote a value that it added.
+    #[error(
+        "event kind {kind} has {value} in {field}, which a newer Backstitch wrote; open it with that one"
+    )]
+    NewValue {
+        /// The number of the kind.
+        kind: u16,
+        /// The message and the field.
+        field: &'static str,
+        /// The number in it.
+        value: i64,
+    },
     /// Not the bytes of an event.
     #[error("event kind {kind} cannot be decoded: {why}")]
     Malformed {
@@ -45,6 +61,16 @@ pub enum EventError {
         /// What is wrong.
         why: String,
     },
+}
+
+impl EventError {
+    /// Whether a newer engine wrote it, so that this one leaves the run alone.
+    pub fn is_too_new(&self) -> bool {
+        match self {
+            EventError::TooNew { .. } | EventError::NewValue { .. } => true,
+            EventError::Malformed { .. } => false,
+        }
+    }
 }
 
 /// What an event holds of its body. The large ones are in a box: a row has few of them, and every
@@ -91,9 +117,16 @@ macro_rules! events {
 
             fn read_body(kind: u16, version: u8, body: bytes::Bytes) -> Result<Event, EventError> {
                 match (kind, version) {
-                    $(($kind, $version) => $name::decode(body).map(Event::from).map_err(|e| {
-                        EventError::Malformed { kind, why: e.to_string() }
-                    }),)*
+                    $(($kind, $version) => {
+                        let body = $name::decode(body)
+                            .map_err(|e| EventError::Malformed { kind, why: e.to_string() })?;
+                        match body.newer() {
+                            Some((field, value)) => {
+                                Err(EventError::NewValue { kind, field, value })
+                            }
+                            None => Ok(body.into()),
+                        }
+                    })*
                     _ => Err(EventError::TooNew { kind, version }),
                 }
             }

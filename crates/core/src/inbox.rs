@@ -52,6 +52,21 @@ impl InboxKind {
         }
     }
 
+    /// Whether it names a step.
+    pub fn is_about_step(self) -> bool {
+        match self {
+            InboxKind::RetryStep | InboxKind::RetryUndo | InboxKind::WaiveUndo => true,
+            InboxKind::Cancel
+            | InboxKind::Terminate
+            | InboxKind::Rollback
+            | InboxKind::Kill
+            | InboxKind::Pause
+            | InboxKind::Resume
+            | InboxKind::Event
+            | InboxKind::SetAttributes => false,
+        }
+    }
+
     /// Whether a run takes it also after it was closed.
     pub fn is_for_closed(self) -> bool {
         match self {

@@ -119,6 +119,12 @@ pub enum RowError {
         /// Its format.
         format: u8,
     },
+    /// Neither a turn nor of the engine: a newer engine knows what it is.
+    #[error("row kind {kind} was written by a newer Backstitch; open it with that one")]
+    NewKind {
+        /// The number of the kind.
+        kind: i32,
+    },
     /// One of its events cannot be read.
     #[error(transparent)]
     Event(#[from] EventError),
@@ -134,10 +140,9 @@ impl RowError {
     /// Whether a newer engine wrote it, so that this one leaves the run alone.
     pub fn is_too_new(&self) -> bool {
         match self {
-            RowError::TooNew { .. } | RowError::Event(EventError::TooNew { .. }) => true,
-            RowError::Checksum { .. }
-            | RowError::Event(EventError::Malformed { .. })
-            | RowError::Header { .. } => false,
+            RowError::TooNew { .. } | RowError::NewKind { .. } => true,
+            RowError::Event(error) => error.is_too_new(),
+            RowError::Checksum { .. } | RowError::Header { .. } => false,
         }
     }
 }
@@ -163,6 +168,9 @@ impl Row {
         }
         let header = Header::decode_length_delimited(&mut input)
             .map_err(|e| RowError::Header { why: e.to_string() })?;
+        if !RowKind::is_valid(header.kind) {
+            return Err(RowError::NewKind { kind: header.kind });
+        }
         let mut events = Vec::new();
         while input.has_remaining() {
             events.push(Event::decode(&mut input)?);

@@ -161,7 +161,7 @@ pub struct Run {
     /// Search attributes, by name.
     pub attributes: BTreeMap<String, AttributeValue>,
     /// When the run is rolled back for lateness.
-    pub deadline_us: Option<i64>,
+    pub deadline_at_us: Option<i64>,
     /// The first request to roll back.
     pub cancel: Option<CancelRequested>,
     /// What the code returned, also if that was rolled back later.
@@ -214,7 +214,7 @@ impl Run {
             waits: BTreeSet::new(),
             published: BTreeMap::new(),
             attributes: BTreeMap::new(),
-            deadline_us: started.deadline_us,
+            deadline_at_us: started.deadline_at_us,
             cancel: None,
             output: None,
             in_flight: BTreeSet::new(),

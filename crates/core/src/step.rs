@@ -177,6 +177,10 @@ impl Step {
     }
 
     pub(crate) fn abandoned(&mut self, event: &StepAbandoned) -> Result<(), String> {
+        // 0: of before it was written.
+        if event.attempt != 0 && event.attempt != self.attempts {
+            return Err(format!("attempt {} is given up, not {}", event.attempt, self.attempts));
+        }
         if self.phase != StepPhase::Running {
             return Err(format!("the step is {:?}, not running", self.phase));
         }

@@ -10,7 +10,7 @@ use backstitch_core::id::Ordinal;
 use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_core::row::RowKind;
 use backstitch_core::run::Run;
-use backstitch_core::session::{Report, Verdict, judge};
+use backstitch_core::session::{AttemptEnd, Report, Verdict, judge};
 use backstitch_core::status::Status;
 use owner::{Owner, asks, ends, step};
 use story::*;
@@ -31,6 +31,31 @@ fn killed_run() -> Owner {
     assert!(!out.after_close && !out.decides, "a person decides, not the engine");
     assert_eq!(owner.session.run().debts_of_kill(), [3, 2, 1]);
     owner
+}
+
+/// The attempts that were given up: step, attempt, and when the body ended.
+fn given_up(owner: &Owner) -> Vec<(Ordinal, u32, Option<i64>)> {
+    let events = owner.rows.iter().flat_map(|row| &row.events);
+    let abandoned = events.filter_map(|event| match event {
+        Event::StepAbandoned(e) => Some((e.ord, e.attempt, e.finished_us)),
+        _ => None,
+    });
+    abandoned.collect()
+}
+
+#[test]
+fn r5_the_journal_says_which_attempt_was_given_up_and_when_its_body_ended() {
+    let mut owner = Owner::begin();
+    let steps = asks(vec![step("s1"), step("s2")]);
+    owner.row(owner::script(vec![steps])).expect("the first turn");
+    owner.returned(1);
+    let dropped = owner::drops(&[2]);
+    owner.row(owner::script(vec![Report::default(), dropped])).expect("a turn");
+    let ended_us = owner.now_us + 7;
+    owner.session.step_ended(2, 1, AttemptEnd::Dropped, ended_us);
+    owner.idle().expect("it is written down");
+    assert_eq!(given_up(&owner), [(2, 1, Some(ended_us))]);
+    assert_eq!(given_up(&killed_run()), [(3, 1, None)], "nobody saw this one end");
 }
 
 fn open_matters(run: &Run) -> Vec<(AttentionKind, Ordinal)> {
@@ -159,6 +184,9 @@ fn p10_what_comes_too_late_is_noted_and_changes_nothing() {
             let row = owner.rows.last().expect("the last row");
             let [Event::VerbRefused(refused)] = &row.events[..] else { panic!("{row:?}") };
             assert_eq!((refused.inbox, refused.verb.as_str()), (number, kind.name()));
+            assert_eq!(refused.ord, kind.is_about_step().then_some(99), "{kind:?}");
+            let said = if kind == InboxKind::Event { "" } else { "because" };
+            assert_eq!(refused.reason, said, "{kind:?}");
             assert!(out.after_close && !out.decides && out.update.is_none());
             assert_eq!((owner.status(), out.commands.len()), (status, 0));
         }

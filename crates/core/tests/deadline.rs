@@ -15,7 +15,7 @@ const DEADLINE: i64 = T0 + 100;
 
 /// A run that may take 100 µs.
 fn begun() -> Owner {
-    Owner::begin_with(ExecutionStarted { deadline_us: Some(DEADLINE), ..Default::default() })
+    Owner::begin_with(ExecutionStarted { deadline_at_us: Some(DEADLINE), ..Default::default() })
 }
 
 /// As [`begun`], after a step that succeeded; its code sleeps beyond the deadline.
@@ -159,7 +159,7 @@ fn b72_a_resume_with_shift_moves_the_deadline() {
     owner.idle().expect("it is resumed");
     assert_eq!(owner.last(), ["Resumed"]);
     let moved = DEADLINE + 500;
-    assert_eq!(owner.session.run().deadline_us, Some(moved));
+    assert_eq!(owner.session.run().deadline_at_us, Some(moved));
     owner.crash();
     assert_eq!(owner.session.wake_at_us(), Some(moved), "the sleep would end at T0 + 1500");
     owner.now_us = moved - 1;

@@ -229,6 +229,7 @@ fn p5_an_event_that_comes_on_the_way_back_is_refused_by_name() {
     let [Event::VerbRefused(refused)] = &row.events[..] else { panic!("{row:?}") };
     let said = (refused.inbox, refused.verb.as_str(), refused.by.as_str());
     assert_eq!(said, (1, "event", "ada"));
+    assert_eq!((refused.event_type.as_str(), refused.ord), ("a", None));
     assert!(refused.why.contains("\"a\"") && refused.why.contains("rolling back"), "{refused:?}");
 }
 

@@ -69,8 +69,9 @@ fn p5_a_cancel_or_a_pause_behind_a_flood_is_never_overtaken() {
         (InboxKind::Kill, Status::Terminated),
         (InboxKind::Pause, Status::Paused),
     ] {
-        let deadline_us = Some(T0 + 1);
-        let mut owner = Owner::begin_with(ExecutionStarted { deadline_us, ..Default::default() });
+        let deadline_at_us = Some(T0 + 1);
+        let mut owner =
+            Owner::begin_with(ExecutionStarted { deadline_at_us, ..Default::default() });
         owner.row(|_| asks(vec![wait("w", "b", None)])).expect("the first turn");
         flood(&mut owner, 9);
         owner.ask(verb);

@@ -71,6 +71,7 @@ fn p3_attempts_are_counted_one_by_one() {
     refused(vec![
         (vec![one_step()], started(1, 1), "Running"),
         (vec![one_step()], started(1, 2), "Running"),
+        (vec![one_step()], given_up(1, 2), "attempt 2 is given up, not 1"),
         (vec![vec![scheduled(1)]], started(1, 2), "attempt 2 follows attempt 0"),
         (vec![vec![scheduled(1)]], succeeded(1, 0), "not in flight"),
         (waiting(), started(1, 1), "attempt 1 follows attempt 1"),

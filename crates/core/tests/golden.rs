@@ -88,6 +88,25 @@ fn p11_policies_with_lists_of_failures_are_written_as_their_golden_file_says() {
 }
 
 #[test]
+fn p11_events_of_before_they_said_more_say_nothing_of_it() {
+    let old = |name: &str| decoded(golden(name, &[])).expect("it is read");
+    let reason_of_resume = match old("051_v1_without_reason_Resumed.hex") {
+        Event::Resumed(e) => (e.reason, e.inbox),
+        other => panic!("it is {}", other.name()),
+    };
+    assert_eq!(reason_of_resume, (String::new(), 9));
+    let Event::StepAbandoned(given_up) = old("022_v1_without_attempt_StepAbandoned.hex") else {
+        panic!("it is no attempt that was given up")
+    };
+    assert_eq!((given_up.ord, given_up.attempt, given_up.finished_us), (7, 0, None));
+    let Event::VerbRefused(refused) = old("054_v1_without_reason_VerbRefused.hex") else {
+        panic!("it is no refusal")
+    };
+    assert_eq!((refused.why.as_str(), refused.ord), ("it runs", None));
+    assert_eq!((refused.reason + &refused.event_type + &refused.event_id).as_str(), "");
+}
+
+#[test]
 fn p11_a_pause_of_before_it_said_since_when_says_nothing_of_it() {
     let frozen = golden("050_v1_without_at_us_PauseRequested.hex", &[]);
     let Ok(Event::PauseRequested(pause)) = decoded(frozen) else { panic!("it is no pause") };

@@ -297,11 +297,11 @@ fn tell(seed: u64, seen: &mut BTreeSet<&'static str>) {
 fn picture(run: &Run) -> String {
     let Run { seq, asks, phase, pause, blocks, rollback, attention, .. } = run;
     let Run { inbox_read, in_flight, due, unshown, turns, lost_streak, .. } = run;
-    let Run { waits, published, attributes, deadline_us, cancel, output, .. } = run;
+    let Run { waits, published, attributes, deadline_at_us, cancel, output, .. } = run;
     let kept: Vec<_> = run.kept.iter().collect();
     let first = format!("{seq} {asks:?} {phase:?} {pause:?} {blocks:?} {rollback:?} {attention:?}");
     let second = format!("{inbox_read} {in_flight:?} {due:?} {unshown:?} {turns} {lost_streak}");
-    let third = format!("{waits:?} {published:?} {attributes:?} {deadline_us:?} {cancel:?}");
+    let third = format!("{waits:?} {published:?} {attributes:?} {deadline_at_us:?} {cancel:?}");
     format!("{first} {second} {third} {output:?} {kept:?}")
 }
 

@@ -54,8 +54,8 @@ impl Engine {
             conflict: Conflict::Fail,
             reuse: Reuse::Allow,
             started_by: request.by,
-            deadline: started.deadline_us.map(|deadline_us| {
-                let us = deadline_us.saturating_sub(view.info.created_at_us);
+            deadline: started.deadline_at_us.map(|deadline_at_us| {
+                let us = deadline_at_us.saturating_sub(view.info.created_at_us);
                 std::time::Duration::from_micros(u64::try_from(us).unwrap_or(0))
             }),
             retention: match started.retention_us {

@@ -1,7 +1,7 @@
 //! Starting executions: idempotent by id.
 
 use backstitch_core::attribute::AttributeChange;
-use backstitch_core::event::{AttributeOrigin, AttributesSet, Event, ExecutionStarted};
+use backstitch_core::event::{AttributeOrigin, AttributesSet, Event, ExecutionStarted, SEMANTICS};
 use backstitch_core::id::{RunId, name_defect};
 use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_core::limits::DURATION_US_MAX;
@@ -226,7 +226,7 @@ impl Engine {
             input_digest: digest.to_vec(),
             started_by: request.started_by.clone(),
             after: after.map(|(_, run_id)| run_id.to_vec()),
-            deadline_us: request.deadline.map(|deadline| {
+            deadline_at_us: request.deadline.map(|deadline| {
                 let us = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
                 self.shared.clock.now_us().saturating_add_unsigned(us.min(DURATION_US_MAX))
             }),
@@ -396,6 +396,3 @@ fn dispatch(shared: &Arc<Shared>, info: RunInfo, first: Row) {
     );
     shared.runtime.spawn(driver.drive());
 }
-
-/// The rules of delivery under which new journals are written.
-const SEMANTICS: u32 = 1;

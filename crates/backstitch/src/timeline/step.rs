@@ -70,7 +70,8 @@ impl Scribe {
     pub fn step_abandoned(&mut self, event: &StepAbandoned) {
         let name = (Tone::Strong, self.name(event.ord));
         let what = (Tone::Plain, format!(" {}", words::abandoned(event.why())));
-        self.note(self.now_us, [(Tone::Bad, "– ".into()), name, what]);
+        let at_us = event.finished_us.unwrap_or(self.now_us);
+        self.note(at_us, [(Tone::Bad, "– ".into()), name, what]);
     }
 
     pub fn step_retry_requested(&mut self, event: &StepRetryRequested) {

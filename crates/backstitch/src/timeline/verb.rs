@@ -28,11 +28,12 @@ impl Scribe {
             0 => "resumes the run".to_owned(),
             shift_us => format!("resumes the run, timers move by {}", words::time(shift_us)),
         };
-        self.person(&event.by, &what, "");
+        self.person(&event.by, &what, &event.reason);
     }
 
     pub fn verb_refused(&mut self, event: &VerbRefused) {
-        let what = format!("asked for {}, which changed nothing", event.verb);
+        let step = event.ord.map(|ord| format!(" {}", self.name(ord))).unwrap_or_default();
+        let what = format!("asked for {}{step}, which changed nothing", event.verb);
         self.person(&event.by, &what, &event.why);
     }
 

@@ -22,6 +22,7 @@ mod forward;
 mod outside;
 
 mod damaged;
+mod newer;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -72,6 +72,9 @@ pub struct Resumed {
     /// The number of the inbox row.
     #[prost(uint64, tag = "3")]
     pub inbox: u64,
+    /// Why. Empty in rows of versions that did not write it.
+    #[prost(string, tag = "4")]
+    pub reason: String,
 }
 
 /// What is held by a block.
@@ -131,6 +134,19 @@ pub struct VerbRefused {
     /// Why it does not apply.
     #[prost(string, tag = "4")]
     pub why: String,
+    /// The reason that was given for it. Like the fields below, absent in rows of versions that did
+    /// not write it.
+    #[prost(string, tag = "5")]
+    pub reason: String,
+    /// The step, of a verb about one.
+    #[prost(uint32, optional, tag = "6")]
+    pub ord: Option<Ordinal>,
+    /// The type, of an event.
+    #[prost(string, tag = "7")]
+    pub event_type: String,
+    /// The sender's id, of an event that has one.
+    #[prost(string, tag = "8")]
+    pub event_id: String,
 }
 
 /// The code passed a place that was patched, and takes the new way there.

@@ -6,6 +6,9 @@ use crate::failure::Failure;
 use crate::id::{Ordinal, RunId};
 use crate::payload::Payload;
 
+/// The rules of delivery under which new journals are written, and the newest that are understood.
+pub const SEMANTICS: u32 = 1;
+
 /// The first event of every journal. Fields beyond what is used today are there from format 1.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ExecutionStarted {
@@ -24,7 +27,7 @@ pub struct ExecutionStarted {
     /// The version of the workflow asked for.
     #[prost(string, tag = "5")]
     pub version: String,
-    /// The rules of delivery under which the journal is written and replayed.
+    /// The rules of delivery under which the journal is written and replayed ([`SEMANTICS`]).
     #[prost(uint32, tag = "6")]
     pub semantics: u32,
     /// The seed of every random number of the run.
@@ -38,7 +41,7 @@ pub struct ExecutionStarted {
     pub input_digest: Vec<u8>,
     /// When the run is rolled back for lateness.
     #[prost(int64, optional, tag = "10")]
-    pub deadline_us: Option<i64>,
+    pub deadline_at_us: Option<i64>,
     /// The queue whose workers may run it.
     #[prost(string, tag = "11")]
     pub queue: String,

@@ -153,6 +153,12 @@ pub struct StepAbandoned {
     /// Why.
     #[prost(enumeration = "AbandonWhy", tag = "2")]
     pub why: i32,
+    /// The attempt that was given up. 0 in rows of versions that did not write it.
+    #[prost(uint32, tag = "3")]
+    pub attempt: u32,
+    /// When its body ended; absent for one that never began, or whose end nobody saw.
+    #[prost(int64, optional, tag = "4")]
+    pub finished_us: Option<i64>,
 }
 
 /// An operator asked for a blocked step to be tried again, with a new budget.

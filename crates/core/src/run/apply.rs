@@ -318,7 +318,7 @@ impl Run {
     /// Moves what the run waits for, and its deadline.
     fn shift(&mut self, shift_us: i64) {
         let later = |at_us: &mut i64| *at_us = at_us.saturating_add(shift_us);
-        self.deadline_us.iter_mut().for_each(later);
+        self.deadline_at_us.iter_mut().for_each(later);
         for (i, ask) in self.asks.iter_mut().enumerate() {
             let at_us = match ask {
                 Ask::Timer(timer) if timer.phase == TimerPhase::Open => &mut timer.fire_at_us,

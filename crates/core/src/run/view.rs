@@ -130,7 +130,7 @@ impl Run {
     /// When the run is rolled back for lateness, as it stands: not while it is paused.
     pub fn deadline_at_us(&self) -> Option<i64> {
         match &self.phase {
-            Phase::Forward if self.pause.is_none() => self.deadline_us,
+            Phase::Forward if self.pause.is_none() => self.deadline_at_us,
             Phase::Forward | Phase::RollingBack | Phase::Closed(_) => None,
         }
     }

@@ -57,7 +57,7 @@ impl Session {
 
     /// Whether the deadline of the run has passed. While it is paused it does not.
     pub(super) fn is_late(&self, now_us: i64) -> bool {
-        self.run.deadline_at_us().is_some_and(|deadline_us| deadline_us <= now_us)
+        self.run.deadline_at_us().is_some_and(|deadline_at_us| deadline_at_us <= now_us)
     }
 
     /// Rolls back a run whose deadline has passed; that needs no code.

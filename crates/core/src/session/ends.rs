@@ -1,7 +1,7 @@
 //! Ends of attempts: what becomes of the step, or of the undo.
 
 use crate::event::{
-    AbandonWhy, BlockKind, Blocked, StepAbandoned, StepAttemptFailed, StepFailed, StepSucceeded,
+    AbandonWhy, BlockKind, Blocked, StepAttemptFailed, StepFailed, StepSucceeded,
     UndoAttemptFailed, UndoFailed, UndoSucceeded,
 };
 use crate::failure::{Class, Failure, Origin};
@@ -69,7 +69,7 @@ impl Session {
                 true
             }
             AttemptEnd::Dropped => {
-                self.push(StepAbandoned { ord, why: AbandonWhy::Cancelled as i32 });
+                self.abandon(ord, AbandonWhy::Cancelled, Some(finished_us));
                 false
             }
             AttemptEnd::Failed { failure, delay_us } => {
@@ -90,7 +90,7 @@ impl Session {
         let failure = judged(&self.policy_of(ord, step).retry, failure);
         let unwanted = step.dropped || !matches!(self.run.phase, Phase::Forward);
         if unwanted && matches!(failure.origin(), Origin::Lost | Origin::Interrupted) {
-            self.push(StepAbandoned { ord, why: AbandonWhy::Lost as i32 });
+            self.abandon(ord, AbandonWhy::Lost, None);
             return false;
         }
         let verdict = match unwanted {

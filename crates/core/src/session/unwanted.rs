@@ -27,7 +27,7 @@ impl Session {
     /// begins: after a decision no body does (P5).
     pub(super) fn give_up(&mut self, ord: Ordinal, unwanted: Unwanted) {
         if self.take_back_start(ord) {
-            return self.push(StepAbandoned { ord, why: AbandonWhy::Cancelled as i32 });
+            return self.abandon(ord, AbandonWhy::Cancelled, None);
         }
         let grace_us = YIELD_GRACE_US;
         self.command(match unwanted {
@@ -53,11 +53,16 @@ impl Session {
         start.map(|at| commands.remove(at)).is_some()
     }
 
+    pub(super) fn abandon(&mut self, ord: Ordinal, why: AbandonWhy, finished_us: Option<i64>) {
+        let attempt = self.run.step(ord).map_or(0, |step| step.attempts);
+        self.push(StepAbandoned { ord, why: why as i32, attempt, finished_us });
+    }
+
     /// Bodies that did not yield in time are left behind.
     pub(super) fn leave_behind(&mut self) {
         for ord in std::mem::take(&mut self.overdue) {
             if self.run.in_flight.contains(&ord) {
-                self.push(StepAbandoned { ord, why: AbandonWhy::DidNotYield as i32 });
+                self.abandon(ord, AbandonWhy::DidNotYield, None);
                 self.command(Command::LeaveStep { ord });
             }
         }

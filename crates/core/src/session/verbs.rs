@@ -214,6 +214,12 @@ pub fn attributes_refusal(run: &Run, changes: &[AttributeChange]) -> Option<Stri
     })
 }
 
+/// What stands for an inbox row that cannot be read.
+fn unreadable(inbox: u64, kind: InboxKind, error: &prost::DecodeError) -> VerbRefused {
+    let (verb, why) = (kind.name().to_owned(), error.to_string());
+    VerbRefused { inbox, verb, why, ..VerbRefused::default() }
+}
+
 impl Session {
     pub(super) fn copy_inbox(&mut self, row: InboxRow) {
         if row.kind == InboxKind::Event {
@@ -222,21 +228,27 @@ impl Session {
         let (inbox, at_us) = (row.number, row.accepted_at_us);
         let verb = match Verb::decode(row.payload) {
             Ok(verb) => verb,
-            Err(error) => return self.refuse(inbox, row.kind, "", error.to_string()),
+            Err(error) => return self.push(unreadable(inbox, row.kind, &error)),
         };
         let told_no_change = !row.changed && !is_cancel(row.kind);
-        match judge(&self.run, row.kind, verb.ord) {
-            Verdict::Refused(why) => return self.refuse(inbox, row.kind, &verb.by, why),
-            Verdict::NoChange(why) if !is_cancel(row.kind) || self.is_closed() => {
-                return self.refuse(inbox, row.kind, &verb.by, why);
-            }
+        let refusal = match judge(&self.run, row.kind, verb.ord) {
+            Verdict::Refused(why) => Some(why),
+            Verdict::NoChange(why) if !is_cancel(row.kind) || self.is_closed() => Some(why),
             Verdict::Changes if told_no_change => {
-                let why = "it was answered that it changes nothing".to_owned();
-                return self.refuse(inbox, row.kind, &verb.by, why);
+                Some("it was answered that it changes nothing".to_owned())
             }
-            Verdict::NoChange(_) | Verdict::Changes => {}
-        }
+            // The bound may have been reached since the verb was accepted.
+            Verdict::Changes if row.kind == InboxKind::SetAttributes => {
+                attributes_refusal(&self.run, &verb.attributes)
+            }
+            Verdict::NoChange(_) | Verdict::Changes => None,
+        };
         let Verb { by, reason, ord, shift_timers, attributes } = verb;
+        if let Some(why) = refusal {
+            let (verb, ord) = (row.kind.name().to_owned(), row.kind.is_about_step().then_some(ord));
+            let refused = VerbRefused { inbox, verb, by, why, reason, ord, ..Default::default() };
+            return self.push(refused);
+        }
         match row.kind {
             InboxKind::Cancel => self.copy_cancel(CancelVerb::Cancel, by, reason, inbox),
             InboxKind::Terminate => {
@@ -247,12 +259,15 @@ impl Session {
             InboxKind::Pause => self.push(PauseRequested { at_us: Some(at_us), by, reason, inbox }),
             InboxKind::Resume => {
                 let shift_us = if shift_timers { self.paused_us(at_us) } else { 0 };
-                self.push(Resumed { by, shift_us, inbox });
+                self.push(Resumed { by, shift_us, inbox, reason });
             }
             InboxKind::RetryStep => self.push(StepRetryRequested { ord, by, reason, inbox }),
             InboxKind::RetryUndo => self.push(UndoRetryRequested { ord, by, reason, inbox }),
             InboxKind::WaiveUndo => self.push(UndoWaived { ord, by, reason, inbox }),
-            InboxKind::SetAttributes => self.copy_attributes(attributes, by, reason, inbox),
+            InboxKind::SetAttributes => {
+                let (changes, origin) = (attributes, AttributeOrigin::Verb as i32);
+                self.push(AttributesSet { changes, origin, by, reason, inbox });
+            }
             InboxKind::Event => unreachable!("copied above"),
         }
     }
@@ -261,50 +276,38 @@ impl Session {
         let InboxRow { number: inbox, kind, topic, payload, accepted_at_us, .. } = row;
         let EventMessage { by, event_id, payload } = match EventMessage::decode(payload) {
             Ok(message) => message,
-            Err(error) => return self.refuse(inbox, kind, "", error.to_string()),
+            Err(error) => return self.push(unreadable(inbox, kind, &error)),
         };
-        match judge(&self.run, kind, 0) {
-            Verdict::Changes if self.closes_in.is_some() => {
-                self.refuse(inbox, kind, &by, format!("{topic:?}: the execution is ending"));
+        let refusal = match judge(&self.run, kind, 0) {
+            Verdict::Changes if self.closes_in.is_some() => "the execution is ending".to_owned(),
+            Verdict::Changes => {
+                let event_type = topic;
+                return self.push(EventReceived {
+                    inbox,
+                    event_id,
+                    event_type,
+                    payload,
+                    accepted_at_us,
+                    by,
+                });
             }
-            Verdict::Changes => self.push(EventReceived {
-                inbox,
-                event_id,
-                event_type: topic,
-                payload,
-                accepted_at_us,
-                by,
-            }),
-            Verdict::NoChange(why) | Verdict::Refused(why) => {
-                self.refuse(inbox, kind, &by, format!("{topic:?}: {why}"));
-            }
-        }
-    }
-
-    /// The bound may have been reached since the verb was accepted.
-    fn copy_attributes(
-        &mut self,
-        changes: Vec<AttributeChange>,
-        by: String,
-        reason: String,
-        inbox: u64,
-    ) {
-        if let Some(why) = attributes_refusal(&self.run, &changes) {
-            return self.refuse(inbox, InboxKind::SetAttributes, &by, why);
-        }
-        let origin = AttributeOrigin::Verb as i32;
-        self.push(AttributesSet { changes, origin, by, reason, inbox });
+            Verdict::NoChange(why) | Verdict::Refused(why) => why,
+        };
+        self.push(VerbRefused {
+            inbox,
+            verb: kind.name().to_owned(),
+            by,
+            why: format!("{topic:?}: {refusal}"),
+            event_type: topic,
+            event_id,
+            ..VerbRefused::default()
+        });
     }
 
     /// How long the run has been paused at `at_us`, in microseconds: from one acceptance to the
     /// other, whenever its owner came to read them.
     fn paused_us(&self, at_us: i64) -> i64 {
         self.run.pause.as_ref().map_or(0, |pause| at_us.saturating_sub(pause.since_us).max(0))
-    }
-
-    fn refuse(&mut self, inbox: u64, kind: InboxKind, by: &str, why: String) {
-        let verb = kind.name().to_owned();
-        self.push(VerbRefused { inbox, verb, by: by.to_owned(), why });
     }
 
     fn copy_cancel(&mut self, verb: CancelVerb, by: String, reason: String, inbox: u64) {

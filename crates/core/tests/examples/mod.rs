@@ -116,7 +116,7 @@ fn started() -> ExecutionStarted {
         seed: 0x0123_4567_89ab_cdef,
         input: payload(r#"{"items":3}"#),
         input_digest: payload(r#"{"items":3}"#).digest().to_vec(),
-        deadline_us: Some(AT_US + 1),
+        deadline_at_us: Some(AT_US + 1),
         queue: "gpu".into(),
         priority: -2,
         not_before_us: Some(AT_US + 2),
@@ -249,13 +249,34 @@ fn steps() -> Vec<Event> {
         StepAttemptFailed { ord, attempt, failure: failure(), retry_at_us, finished_us }.into(),
         StepFailed { ord, failure: failure() }.into(),
         StepCancelRequested { ord }.into(),
-        StepAbandoned { ord, why: AbandonWhy::DidNotYield as i32 }.into(),
+        abandoned().into(),
         StepRetryRequested { ord, by, reason, inbox: 9 }.into(),
         TimerStarted { ord, key: key(), fire_at_us: AT_US + 5, place: "src/a.rs:1:2".into() }
             .into(),
         TimerFired { ord }.into(),
         TimerCancelled { ord }.into(),
     ]
+}
+
+/// An attempt of which only the dropping is known has no end; this one has.
+fn abandoned() -> StepAbandoned {
+    let why = AbandonWhy::DidNotYield as i32;
+    StepAbandoned { ord: 7, why, attempt: 4, finished_us: Some(AT_US + 3) }
+}
+
+/// No row has both a step and an event; the example has, so that each field is seen.
+fn verb_refused() -> VerbRefused {
+    let (by, reason) = somebody();
+    VerbRefused {
+        inbox: 9,
+        verb: "retry step".into(),
+        by,
+        why: "it runs".into(),
+        reason,
+        ord: Some(7),
+        event_type: "shipped".into(),
+        event_id: "e-1".into(),
+    }
 }
 
 fn control() -> Vec<Event> {
@@ -265,10 +286,10 @@ fn control() -> Vec<Event> {
         Shown { ord }.into(),
         CancelRequested { verb, by: by.clone(), reason: reason.clone(), inbox }.into(),
         PauseRequested { at_us: Some(AT_US), by: by.clone(), reason, inbox }.into(),
-        Resumed { by: by.clone(), shift_us: 5_000_000, inbox }.into(),
+        Resumed { by, shift_us: 5_000_000, inbox, reason: "found it".into() }.into(),
         Blocked { what: BlockKind::ForeignWait as i32, ord: Some(ord), failure: failure() }.into(),
-        Unblocked { what: BlockKind::Mismatch as i32, ord: Some(ord), by: by.clone() }.into(),
-        VerbRefused { inbox, verb: "retry step".into(), by, why: "it runs".into() }.into(),
+        Unblocked { what: BlockKind::Mismatch as i32, ord: Some(ord), by: "ada".into() }.into(),
+        verb_refused().into(),
     ]
 }
 

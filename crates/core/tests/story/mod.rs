@@ -78,7 +78,12 @@ pub fn dropped(ord: Ordinal) -> Event {
 }
 
 pub fn abandoned(ord: Ordinal, why: AbandonWhy) -> Event {
-    StepAbandoned { ord, why: why as i32 }.into()
+    StepAbandoned { ord, why: why as i32, ..Default::default() }.into()
+}
+
+/// As [`abandoned`], and says which attempt.
+pub fn given_up(ord: Ordinal, attempt: u32) -> Event {
+    StepAbandoned { ord, attempt, ..Default::default() }.into()
 }
 
 pub fn retry_step(ord: Ordinal, inbox: u64) -> Event {
@@ -162,11 +167,12 @@ pub fn resume(inbox: u64) -> Event {
 }
 
 pub fn resume_later(shift_us: i64, inbox: u64) -> Event {
-    Resumed { by: "ada".into(), shift_us, inbox }.into()
+    Resumed { by: "ada".into(), shift_us, inbox, reason: String::new() }.into()
 }
 
 pub fn verb_refused(inbox: u64) -> Event {
-    VerbRefused { inbox, verb: "pause".into(), by: "ada".into(), why: String::new() }.into()
+    let (verb, by) = ("pause".into(), "ada".into());
+    VerbRefused { inbox, verb, by, ..Default::default() }.into()
 }
 
 pub fn blocked(what: BlockKind, ord: Option<Ordinal>) -> Event {
