@@ -92,7 +92,7 @@ async fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_database_of_a_newer_version_is_refused() {
+async fn t15_a_database_of_a_newer_version_is_refused() {
     let folder = Folder::new("newer");
     open(&folder, &ManualClock::new(EPOCH_US)).await.unwrap().shutdown().await.unwrap();
     let newer = rusqlite::Connection::open(folder.file()).unwrap();
@@ -185,7 +185,7 @@ async fn a_damaged_page_is_an_error_that_names_the_file_not_a_wrong_answer() {
 }
 
 #[tokio::test]
-async fn b66_a_full_disk_ends_nothing_and_the_work_goes_on_when_there_is_room() {
+async fn b66_t3_a_full_disk_ends_nothing_and_the_work_goes_on_when_there_is_room() {
     let folder = Folder::new("full");
     let clock = ManualClock::new(EPOCH_US);
     let pages = Arc::new(AtomicU32::new(u32::MAX - 1));
@@ -237,7 +237,7 @@ async fn result_while_retrying(handle: &Handle<String>, clock: &ManualClock) -> 
 }
 
 #[tokio::test]
-async fn p1_a_disk_whose_commits_fail_is_reported_and_nothing_is_lost_or_doubled() {
+async fn p1_t3_a_disk_whose_commits_fail_is_reported_and_nothing_is_lost_or_doubled() {
     let folder = Folder::new("failing");
     let clock = ManualClock::new(EPOCH_US);
     let sound = Arc::new(AtomicBool::new(true));
@@ -281,7 +281,7 @@ async fn p1_a_file_that_is_deleted_under_the_work_acknowledges_nothing_more() {
 }
 
 #[tokio::test]
-async fn p4_an_owner_whose_lock_was_taken_away_writes_nothing_once_another_one_came() {
+async fn p4_t2_an_owner_whose_lock_was_taken_away_writes_nothing_once_another_one_came() {
     let folder = Folder::new("fenced");
     let clock = ManualClock::new(EPOCH_US);
     let first = open(&folder, &clock).await.unwrap();

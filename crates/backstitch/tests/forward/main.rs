@@ -24,6 +24,7 @@ mod limits;
 mod options;
 mod outputs;
 mod panics;
+mod poison;
 mod programs;
 mod registering;
 mod replay;

@@ -58,7 +58,7 @@ async fn p13_b80_twenty_outcomes_are_seen_in_the_order_that_was_recorded() {
 }
 
 #[tokio::test]
-async fn p13_b80_what_finishes_after_a_crash_comes_after_what_was_recorded_before() {
+async fn p13_b80_t5_what_finishes_after_a_crash_comes_after_what_was_recorded_before() {
     for seed in 0..10 {
         let (world, first, gates) = (World::new(), Seen::default(), Gates::default());
         let app = world.open(with(&crowd(&first), &gates)).await;

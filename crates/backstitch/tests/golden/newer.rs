@@ -29,7 +29,7 @@ fn newer_rows() -> [Vec<u8>; 2] {
 }
 
 #[tokio::test]
-async fn p11_a_run_of_a_newer_engine_is_left_alone_and_others_go_on() {
+async fn p11_t15_a_run_of_a_newer_engine_is_left_alone_and_others_go_on() {
     let scene = scenes().into_iter().find(|scene| scene.name == "three_steps").expect("a scene");
     let golden = Golden::of(scene.name).remove(0);
     for events in newer_rows() {

@@ -139,7 +139,7 @@ async fn b96_a_cancel_whose_answer_was_lost_is_carried_out_once() {
 }
 
 #[tokio::test]
-async fn b66_a_full_store_ends_nothing_and_the_work_goes_on_when_it_is_writable_again() {
+async fn b66_t3_a_full_store_ends_nothing_and_the_work_goes_on_when_it_is_writable_again() {
     let (stage, plan) = (Stage::new(), FaultPlan::new());
     let app = on_faults(&stage, &plan).await;
     // The start takes the first change; everything after it is refused for a while.
@@ -158,7 +158,7 @@ async fn b66_a_full_store_ends_nothing_and_the_work_goes_on_when_it_is_writable_
 }
 
 #[tokio::test]
-async fn b66_a_store_that_fills_up_under_the_rollback_loses_no_undo() {
+async fn b66_t3_a_store_that_fills_up_under_the_rollback_loses_no_undo() {
     let stage = Stage::new();
     let commits = {
         let plan = FaultPlan::new();
@@ -181,7 +181,7 @@ async fn b66_a_store_that_fills_up_under_the_rollback_loses_no_undo() {
 }
 
 #[tokio::test]
-async fn w35_a_journal_that_cannot_be_read_stops_no_other_run() {
+async fn w35_t3_a_journal_that_cannot_be_read_stops_no_other_run() {
     let stage = Stage::new();
     let setup = |b: backstitch::Builder| b.state(stage.gates.clone()).register(waits);
     let app = stage.open(setup).await;
