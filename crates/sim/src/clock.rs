@@ -13,6 +13,8 @@ use std::time::Duration;
 use backstitch::engine::Clock;
 use backstitch::engine::program::BoxFuture;
 
+use crate::guard;
+
 /// Stands still until the world moves it. Clones are the same clock.
 #[derive(Clone)]
 pub(crate) struct SimClock(Arc<Mutex<Hands>>);
@@ -76,6 +78,7 @@ impl SimClock {
     }
 
     fn wait(&self, which: Which, at_us: impl FnOnce(i64) -> i64) -> BoxFuture<()> {
+        guard::work();
         let mut hands = self.lock();
         hands.asked += 1;
         let asked = hands.asked;
@@ -139,6 +142,7 @@ impl Drop for Waiting {
 
 impl Clock for SimClock {
     fn now_us(&self) -> i64 {
+        guard::work();
         self.lock().wall.at_us
     }
 

@@ -15,6 +15,7 @@ use backstitch::store::{
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
+use crate::guard;
 use crate::history::{Entry, History};
 
 /// The store as one process has it. Clones are the same one.
@@ -166,6 +167,7 @@ impl Disk {
         &self,
         read: impl FnOnce(&MemoryStore) -> StoreFuture<T>,
     ) -> StoreFuture<T> {
+        guard::work();
         match self.lock().sight {
             Sight::Good => read(&self.inner),
             Sight::Lost => Box::pin(std::future::ready(Err(unavailable()))),
@@ -175,6 +177,7 @@ impl Disk {
 
 impl Store for Disk {
     fn commit(&self, change: Change) -> StoreFuture<Answer> {
+        guard::work();
         let mut state = self.lock();
         let refused = match (state.manner, state.space) {
             (Manner::AtOnce, Space::Left) => {

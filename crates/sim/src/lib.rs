@@ -12,12 +12,15 @@ mod dice;
 mod disk;
 mod effect;
 mod grow;
+mod guard;
 mod history;
 mod plan;
 mod shrink;
 mod world;
 
 use std::fmt::Write;
+
+use history::History;
 
 /// What came of a seed.
 #[derive(Clone, Debug)]
@@ -45,15 +48,16 @@ pub fn shrink(seed: u64) -> Report {
 }
 
 fn report(plan: &plan::Plan) -> Report {
-    let lived = std::panic::catch_unwind(|| world::run(plan));
-    let Ok(moments) = lived else {
-        let violations = vec!["panic: the simulated world ended in a panic".to_owned()];
-        return Report { seed: plan.seed, trace: String::new(), violations };
-    };
+    let history = History::default();
+    let mut violations = guard::over(|| world::run(plan, &history));
+    let moments = history.moments();
+    if violations.is_empty() {
+        violations = checks::all(plan, &moments);
+    }
     let mut trace = String::new();
     for moment in &moments {
         // Writing to a string does not fail.
         let _ = writeln!(trace, "{moment}");
     }
-    Report { seed: plan.seed, trace, violations: checks::all(plan, &moments) }
+    Report { seed: plan.seed, trace, violations }
 }

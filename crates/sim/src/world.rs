@@ -18,7 +18,8 @@ use crate::clock::SimClock;
 use crate::code;
 use crate::dice::Dice;
 use crate::disk::{Disk, Hearing, Manner, Sight, Space};
-use crate::history::{Entry, Found, Gone, History, Moment};
+use crate::guard;
+use crate::history::{Entry, Found, Gone, History};
 use crate::plan::{Code, Fault, Plan, ProcessPlan, What};
 use process::{Errand, Live};
 
@@ -52,12 +53,11 @@ struct World<'a> {
     stalled: Vec<(u64, Live)>,
 }
 
-/// Lets the plan happen, and gives the record of it.
-pub(crate) fn run(plan: &Plan) -> Vec<Moment> {
-    let mut world = World::new(plan);
+/// Lets the plan happen, and writes down what did.
+pub(crate) fn run(plan: &Plan, history: &History) {
+    let mut world = World::new(plan, history.clone());
     world.live_through();
     world.bring_to_an_end();
-    world.history.moments()
 }
 
 /// What came of one tick.
@@ -69,8 +69,7 @@ enum Ticked {
 }
 
 impl<'a> World<'a> {
-    fn new(plan: &'a Plan) -> World<'a> {
-        let history = History::default();
+    fn new(plan: &'a Plan, history: History) -> World<'a> {
         history.set_now(EPOCH_US);
         let now_us = Arc::new(AtomicI64::new(EPOCH_US));
         let now: NowUs = {
@@ -124,6 +123,7 @@ impl<'a> World<'a> {
     }
 
     fn one_tick(&mut self) -> Ticked {
+        guard::work();
         self.wake_stalled();
         let live = self.live.as_mut().expect("opened before");
         live.settle();
@@ -290,6 +290,7 @@ impl<'a> World<'a> {
             }
         }
         for round in 0..ROUNDS_MAX {
+            guard::work();
             let live = self.live.as_mut().expect("opened above");
             live.settle();
             live.collect(&mut self.errands, &self.history);
