@@ -4,11 +4,14 @@
 //! It is a function of the history, so that it can be tested on a few made-up lines.
 
 mod acknowledged;
+mod answers;
 mod attempts;
 mod barrier;
 mod debts;
 mod delivery;
 mod ending;
+mod given_up;
+mod held;
 mod ledger;
 #[cfg(test)]
 mod story;
@@ -23,6 +26,9 @@ type Violations = Vec<String>;
 pub(crate) fn all(plan: &Plan, moments: &[Moment]) -> Violations {
     let mut violations = Vec::new();
     violations.extend(attempts::check(moments));
+    violations.extend(answers::check(moments));
+    violations.extend(given_up::check(moments));
+    violations.extend(held::check(moments));
     violations.extend(barrier::check(moments));
     violations.extend(debts::check(moments));
     violations.extend(delivery::check(moments));

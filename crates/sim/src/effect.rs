@@ -44,17 +44,17 @@ impl Outside {
                 pass(ms).await;
                 (How::Well(value.clone()), Ok(value))
             }
-            Act::Fail => (How::Failed, Err(failure("not now"))),
+            Act::Fail => (How::Failed { later_ms: None }, Err(failure("not now"))),
             Act::FailAfter { ms } => {
                 pass(ms).await;
-                (How::Failed, Err(failure("not then")))
+                (How::Failed { later_ms: None }, Err(failure("not then")))
             }
             Act::AskForLater { ms } => {
                 let later = failure("later").retry_after(Duration::from_millis(ms));
-                (How::Failed, Err(later))
+                (How::Failed { later_ms: Some(ms) }, Err(later))
             }
             Act::Refuse => (How::Refused, Err(failure("no").permanent())),
-            Act::CallForHelp => (How::Refused, Err(failure("help").attention())),
+            Act::CallForHelp => (How::CalledForHelp, Err(failure("help").attention())),
             Act::Panic => {
                 at_work.how = How::Panicked;
                 drop(at_work);

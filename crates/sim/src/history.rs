@@ -50,6 +50,8 @@ pub(crate) enum Entry {
         token: u64,
         how: How,
     },
+    /// Somebody looked at the list of open matters when nothing was on its way.
+    Listed(Vec<Listed>),
     /// Everything is over, and this is how an execution is found.
     Found {
         execution: usize,
@@ -102,9 +104,14 @@ pub(crate) enum Told {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     Well(String),
-    Failed,
-    /// The other side says for certain that there was no effect.
+    Failed {
+        /// It asked for this delay.
+        later_ms: Option<u64>,
+    },
+    /// The other side says no, for certain and for good: there was no effect.
     Refused,
+    /// There was no effect, and a person has to see to it.
+    CalledForHelp,
     Panicked,
     /// Dropped where it stood.
     Dropped,
@@ -119,6 +126,14 @@ pub(crate) enum Answer {
     Result(Result<String, ErrorKind>),
     Settled,
     Refused,
+}
+
+/// An open matter on the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub run_id: String,
+    pub ord: u32,
+    pub kind: String,
 }
 
 /// An execution as it is found in the end.
@@ -173,6 +188,10 @@ impl History {
         inner.tokens
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.lock().entries.len()
+    }
+
     pub(crate) fn moments(&self) -> Vec<Moment> {
         self.lock().entries.clone()
     }
@@ -207,6 +226,13 @@ impl fmt::Display for Moment {
                 write!(f, "fence {fence}, key {}, {told:?})", attempt.key)
             }
             Entry::Ended { token, how } => write!(f, "#{token} ends: {how:?}"),
+            Entry::Listed(listed) => {
+                write!(f, "open matters:")?;
+                let items = listed.iter().map(|item| (&item.run_id, item.ord, &item.kind));
+                items
+                    .into_iter()
+                    .try_for_each(|(run, ord, kind)| write!(f, " {kind}({run}, {ord})"))
+            }
             Entry::Found { execution, run, found } => {
                 write!(f, "e{execution} (run {}) is found: {found:?}", run.0)
             }

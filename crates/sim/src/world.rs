@@ -19,7 +19,7 @@ use crate::code;
 use crate::dice::Dice;
 use crate::disk::{Disk, Hearing, Manner, Sight, Space};
 use crate::guard;
-use crate::history::{Entry, Found, Gone, History};
+use crate::history::{Entry, Found, Gone, History, Listed};
 use crate::plan::{Code, Fault, Plan, ProcessPlan, What};
 use process::{Errand, Live};
 
@@ -51,6 +51,8 @@ struct World<'a> {
     live: Option<Live>,
     /// With the tick at which each wakes up.
     stalled: Vec<(u64, Live)>,
+    /// So much had happened when somebody looked at the open matters last.
+    listed_after: usize,
 }
 
 /// Lets the plan happen, and writes down what did.
@@ -99,6 +101,7 @@ impl<'a> World<'a> {
             errands: plan.deeds.iter().map(Errand::new).collect(),
             live: None,
             stalled: Vec::new(),
+            listed_after: 0,
         }
     }
 
@@ -315,6 +318,7 @@ impl<'a> World<'a> {
 
     /// An operator looks at all executions.
     fn look(&mut self, round: u64, mood: Mood) -> Settled {
+        self.list();
         let live = self.live.as_ref().expect("there is a process");
         let mut all = Settled::Over;
         for number in 0..self.plan.executions.len() {
@@ -333,6 +337,21 @@ impl<'a> World<'a> {
             }
         }
         all
+    }
+
+    /// Writes down the list of open matters, if anything has happened since it was written down last.
+    fn list(&mut self) {
+        if self.history.len() == self.listed_after {
+            return;
+        }
+        let live = self.live.as_ref().expect("there is a process");
+        let Ok(items) = live.process.block_on(live.app.attention(1_000)) else { return };
+        let listed = items.into_iter().map(|item| {
+            let run_id = item.run_id.to_string();
+            Listed { run_id, ord: item.ord, kind: item.kind }
+        });
+        self.history.push(Entry::Listed(listed.collect()));
+        self.listed_after = self.history.len();
     }
 
     fn send_what_is_waited_for(&mut self, round: u64) {

@@ -8,7 +8,7 @@ use backstitch::store::RunNo;
 use backstitch::{ErrorKind, Status};
 
 use super::Violations;
-use super::ledger::Ledger;
+use super::ledger::{Book, Ledger};
 use crate::history::{Answer, Entry, Found, Moment};
 use crate::plan::Plan;
 
@@ -45,6 +45,7 @@ pub(super) fn check(plan: &Plan, moments: &[Moment]) -> Violations {
             Entry::Durable { run, row } => {
                 let inbox = inboxes.entry(*run).or_default();
                 inbox.read.extend(row.events.iter().filter_map(inbox_row_of));
+                violations.extend(inbox.passed_over(*run));
                 // A kill waits for nothing, and its row says so at its end.
                 let kills = |event: &Event| matches!(event, Event::ExecutionKilled(_));
                 if !row.events.iter().any(kills) {
@@ -58,13 +59,16 @@ pub(super) fn check(plan: &Plan, moments: &[Moment]) -> Violations {
                 for (deed, answer) in answers {
                     violations.extend(came_true(*deed, answer, found));
                 }
-                let decisions = ledger.runs.get(run).map(|book| book.decisions.as_slice());
-                violations.extend(ends_as_decided(*run, decisions.unwrap_or_default(), found));
+                if let Some(book) = ledger.runs.get(run) {
+                    violations.extend(ends_as_decided(*run, &book.decisions, found));
+                    violations.extend(ends_with_its_error(*run, book, found));
+                }
             }
             Entry::Opened { .. }
             | Entry::Gone { .. }
             | Entry::WokeUp { .. }
             | Entry::ClockSet { .. }
+            | Entry::Listed(_)
             | Entry::Began(_)
             | Entry::Ended { .. } => {}
         }
@@ -112,11 +116,19 @@ fn inbox_row_of(event: &Event) -> Option<u64> {
         Event::UndoRetryRequested(e) => Some(e.inbox),
         Event::UndoWaived(e) => Some(e.inbox),
         Event::AttributesSet(e) => Some(e.inbox),
+        Event::ExecutionKilled(e) => Some(e.inbox),
         _ => None,
     }
 }
 
 impl Inbox {
+    /// What is copied is copied in order, and all of it.
+    fn passed_over(&self, run: RunNo) -> Option<String> {
+        let last = self.read.last()?;
+        let number = self.rows.range(..last).find(|(number, _)| !self.read.contains(number))?.0;
+        Some(format!("P1: inbox row {number} of run {} is passed over", run.0))
+    }
+
     /// What is decisive and was accepted before goes before an end or a decision.
     fn overtaken(&self, run: RunNo, event: &Event) -> Option<String> {
         let decides = matches!(
@@ -173,4 +185,13 @@ fn ends_as_decided(run: RunNo, decisions: &[CauseKind], found: &Found) -> Option
         let (run, status) = (run.0, found.status);
         format!("R10: run {run} was decided to end as {decided}, and is {status}")
     })
+}
+
+/// What went wrong on the way back is not what the run failed of.
+fn ends_with_its_error(run: RunNo, book: &Book, found: &Found) -> Option<String> {
+    let (Some(error), Status::Failed, Err((_, told))) = (&book.error, found.status, &found.result)
+    else {
+        return None;
+    };
+    (error != told).then(|| format!("R8: run {} failed of {error:?}, and {told:?} is told", run.0))
 }

@@ -60,6 +60,7 @@ impl Barrier {
             | Entry::WokeUp { .. }
             | Entry::ClockSet { .. }
             | Entry::Answered { .. }
+            | Entry::Listed(_)
             | Entry::Accepted { .. }
             | Entry::Found { .. } => {}
         }

@@ -19,7 +19,7 @@ struct Seen {
 impl Seen {
     /// It is certain that there was no effect: each attempt was refused by the other side.
     fn had_no_effect(&self) -> bool {
-        self.bodies.iter().all(|how| *how == How::Refused)
+        self.bodies.iter().all(|how| matches!(how, How::Refused | How::CalledForHelp))
     }
 
     fn was_undone(&self) -> bool {
@@ -68,6 +68,7 @@ pub(super) fn check(moments: &[Moment]) -> Violations {
             | Entry::WokeUp { .. }
             | Entry::ClockSet { .. }
             | Entry::Answered { .. }
+            | Entry::Listed(_)
             | Entry::Accepted { .. }
             | Entry::Durable { .. } => {}
         }
@@ -90,7 +91,8 @@ fn told_wrongly<'a>(
             told != output || !came_true
         }
         (Told::Succeeded(_), None) | (Told::Failed | Told::Unknown, Some(_)) => true,
-        (Told::Failed | Told::Unknown, None) => false,
+        (Told::Failed, None) => !step.has_failed,
+        (Told::Unknown, None) => step.has_failed,
         (Told::Nothing, _) => true,
     };
     wrong.then(|| format!("R6: the undo of {} is told {:?}", undo.name, undo.told))

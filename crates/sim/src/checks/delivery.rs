@@ -53,6 +53,7 @@ pub(super) fn check(moments: &[Moment]) -> Violations {
             | Entry::WokeUp { .. }
             | Entry::ClockSet { .. }
             | Entry::Answered { .. }
+            | Entry::Listed(_)
             | Entry::Began(_)
             | Entry::Ended { .. }
             | Entry::Found { .. } => {}

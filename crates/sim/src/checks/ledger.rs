@@ -30,6 +30,8 @@ pub(super) struct Book {
     /// The kinds of the first causes of its rollbacks.
     pub decisions: Vec<CauseKind>,
     pub rolling_back: bool,
+    /// The error that the last decision names as the end.
+    pub error: Option<String>,
     /// What the last rollback has settled: undone or not needed, and waived.
     pub paid: u32,
     pub waived: u32,
@@ -51,6 +53,8 @@ pub(super) struct Step {
     pub spent: u32,
     pub undo_spent: u32,
     pub output: Option<String>,
+    /// Whether its last attempt is known to have failed.
+    pub has_failed: bool,
     pub has_outcome: bool,
     pub dropped: bool,
     pub left_behind: bool,
@@ -89,6 +93,7 @@ impl Ledger {
             | Entry::WokeUp { .. }
             | Entry::ClockSet { .. }
             | Entry::Answered { .. }
+            | Entry::Listed(_)
             | Entry::Accepted { .. }
             | Entry::Began(_)
             | Entry::Ended { .. }
@@ -118,6 +123,7 @@ impl Ledger {
                         spent: 0,
                         undo_spent: 0,
                         output: None,
+                        has_failed: false,
                         has_outcome: false,
                         dropped: false,
                         left_behind: false,
@@ -139,6 +145,7 @@ impl Book {
                 if let Some(policy) = &e.policy {
                     step.policy = policy.clone();
                 }
+                step.has_failed = false;
                 step.started.insert((e.attempt, fence));
             }),
             Event::StepSucceeded(e) => self.change(e.ord, |step| {
@@ -147,7 +154,10 @@ impl Book {
                 step.output = Some(output.trim_matches('"').to_owned());
             }),
             Event::StepAttemptFailed(e) => {
-                self.change(e.ord, |step| step.spent += counts(e.failure.origin()));
+                self.change(e.ord, |step| {
+                    step.has_failed = true;
+                    step.spent += counts(e.failure.origin());
+                });
             }
             Event::StepFailed(e) => self.change(e.ord, |step| step.has_outcome = true),
             Event::StepRetryRequested(e) => self.change(e.ord, |step| step.spent = 0),
@@ -181,6 +191,7 @@ impl Book {
                 let first = e.causes.first();
                 self.decisions.push(first.map_or(CauseKind::Failed, |cause| cause.kind()));
                 (self.rolling_back, self.closed) = (true, false);
+                self.error = e.ends_in.failure.as_ref().map(|failure| failure.message.clone());
                 (self.paid, self.waived) = (0, 0);
             }
             Event::ExecutionKilled(e) => {

@@ -1,4 +1,7 @@
-//! Made-up histories: each checker finds what it is there for.
+//! Made-up histories: each checker finds what it is there for, and lets pass what is right.
+
+mod answers;
+mod found;
 
 use backstitch::core::event::{
     Event, ExecutionStarted, RollbackStarted, StepScheduled, StepStarted, StepSucceeded,
@@ -11,8 +14,8 @@ use backstitch::core::row::Header;
 use backstitch::store::RunNo;
 use backstitch::{Row, RunId, uuid::Uuid};
 
-use super::{acknowledged, attempts, barrier, debts, delivery};
-use crate::history::{Attempt, Entry, Kind, Moment, Told};
+use super::{acknowledged, attempts, barrier, debts, delivery, held};
+use crate::history::{Attempt, Entry, Kind, Listed, Moment, Told};
 
 const RUN: RunNo = RunNo(1);
 
@@ -74,6 +77,15 @@ fn begins(kind: Kind, number: u32, token: u64) -> Moment {
 
 fn with(more: impl IntoIterator<Item = Moment>) -> Vec<Moment> {
     begun().into_iter().chain(more).collect()
+}
+
+fn failure(text: &str) -> backstitch::Failure {
+    backstitch::Failure::new(
+        backstitch::Class::Permanent,
+        backstitch::Origin::Body,
+        "Failure",
+        text,
+    )
 }
 
 fn breaks(violations: &[String], promise: &str) -> bool {
