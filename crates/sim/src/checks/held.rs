@@ -15,7 +15,7 @@ use crate::history::{Entry, Listed, Moment};
 #[derive(Default)]
 struct Hold {
     paused: bool,
-    deadline_us: Option<i64>,
+    deadline_at_us: Option<i64>,
     /// Undos that failed for good, and are owed.
     failed: BTreeSet<Ordinal>,
     blocked: BTreeSet<Ordinal>,
@@ -91,7 +91,7 @@ impl Hold {
             }
             Event::StepStarted(e)
                 if self
-                    .deadline_us
+                    .deadline_at_us
                     .zip(now_us)
                     .is_some_and(|(end_us, now_us)| now_us >= end_us) =>
             {
@@ -99,7 +99,8 @@ impl Hold {
             }
             Event::RollbackStarted(e) => {
                 let late = e.causes.first().is_some_and(|c| c.kind() == CauseKind::Deadline);
-                let early = self.deadline_us.is_none_or(|deadline_us| deadline_us > latest_us);
+                let early =
+                    self.deadline_at_us.is_none_or(|deadline_at_us| deadline_at_us > latest_us);
                 (late && early).then(|| "P9: it is rolled back before its deadline".to_owned())
             }
             _ => None,
@@ -108,11 +109,11 @@ impl Hold {
 
     fn read(&mut self, event: &Event) {
         match event {
-            Event::ExecutionStarted(e) => self.deadline_us = e.deadline_us,
+            Event::ExecutionStarted(e) => self.deadline_at_us = e.deadline_at_us,
             Event::PauseRequested(_) => self.paused = true,
             Event::Resumed(e) => {
                 self.paused = false;
-                self.deadline_us.iter_mut().for_each(|at_us| *at_us += e.shift_us);
+                self.deadline_at_us.iter_mut().for_each(|at_us| *at_us += e.shift_us);
             }
             Event::RollbackStarted(_)
             | Event::ExecutionKilled(_)

@@ -119,7 +119,7 @@ fn p9_a_body_that_outlives_its_timeout_is_found() {
 #[test]
 fn r5_a_body_that_may_settle_is_not_dropped_and_one_that_is_to_stop_does() {
     let decision = || row(vec![RollbackStarted::default().into()]);
-    let left = StepAbandoned { ord: 1, why: AbandonWhy::Cancelled as i32 };
+    let left = StepAbandoned { ord: 1, why: AbandonWhy::Cancelled as i32, ..Default::default() };
     let dropped = with([begins(Kind::Body, 1, 1), decision(), row(vec![left.into()])]);
     assert!(breaks(&given_up::check(&dropped), "R5"));
 
@@ -173,7 +173,7 @@ fn r10_what_begins_while_the_run_is_paused_is_found() {
 
 #[test]
 fn r1_p9_a_deadline_is_neither_early_nor_passed_over() {
-    let started = ExecutionStarted { deadline_us: Some(2_000), ..ExecutionStarted::default() };
+    let started = ExecutionStarted { deadline_at_us: Some(2_000), ..ExecutionStarted::default() };
     let turn = |now_us| {
         let mut turn = row(vec![again()]);
         if let Entry::Durable { row, .. } = &mut turn.entry {
