@@ -105,10 +105,11 @@ fn explore_fulfilment_finds_both_planted_mistakes_and_nothing_else() {
         &[
             "# flawed",
             "| step ",
-            "| charge-card   | **charged 4900 cents too much**",
-            "flawed: the check does not hold in 8 of 51 worlds",
-            "again: BACKSTITCH_EXPLORE='twice:charge-card#1' ",
-            "again: BACKSTITCH_EXPLORE='undo-twice:charge-card#1' ",
+            "| charge-card   | **not ok: 1** ",
+            "flawed: the check does not hold in 10 of 60 worlds",
+            "1. charged 4900 cents too much",
+            "again: BACKSTITCH_EXPLORE='flawed: twice:charge-card#1' ",
+            "again: BACKSTITCH_EXPLORE='flawed: undo-twice:charge-card#1' ",
             "# mended",
             "mended: the check holds in all ",
         ],
@@ -119,8 +120,20 @@ fn explore_fulfilment_finds_both_planted_mistakes_and_nothing_else() {
 #[test]
 fn a_world_of_an_exploration_is_run_again_by_its_name() {
     let only = |name| process::run_with("explore_fulfilment", "BACKSTITCH_EXPLORE", name);
-    let run = only("undo-twice:charge-card#1");
-    in_order(&run.stdout, &["undo-twice:charge-card#1", "◀══╣ undo charge-card", "refunded 4900"]);
+    let run = only("flawed: undo-twice:charge-card#1");
+    in_order(
+        &run.stdout,
+        &[
+            "undo-twice:charge-card#1",
+            "◀══╣ undo charge-card",
+            "refunded 4900",
+            "mended: BACKSTITCH_EXPLORE names a world of another exploration",
+        ],
+    );
+    // A death that never comes shows nothing.
+    let run = only("flawed: twice:charge-card#1 + dies-after-write:99");
+    let says = "never took effect: crash_after(99) never took effect; there were ";
+    assert!(run.stderr.contains(says), "{run:?}");
     let run = only("undo-twice:charge-crad#1");
     assert_eq!(run.code, Some(1), "{run:?}");
     let says = "workflow \"flawed\" has no such world; it has twice:reserve-stock#1, ";

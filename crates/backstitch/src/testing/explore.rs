@@ -1,6 +1,7 @@
 //! Every world of a workflow, each with something else that goes wrong.
 
 mod fault;
+mod faults;
 mod one;
 mod outcome;
 mod report;
@@ -8,8 +9,7 @@ mod tally;
 
 use std::sync::Arc;
 
-use backstitch_core::failure::Class;
-use backstitch_core::run::Ask;
+use backstitch_core::failure::Failure;
 use backstitch_core::status::Status;
 use serde::Serialize;
 
@@ -17,10 +17,11 @@ pub use self::outcome::Outcome;
 pub use self::report::{Column, Finding, Report};
 
 use self::fault::Fault;
+use self::faults::{Faults, faults, is_named, with_another};
 use self::one::{Plan, Seen};
 use self::tally::{Tally, name};
 use super::kit::TestKit;
-use super::mock::Side;
+use super::process::Process;
 use crate::error::{Error, ErrorKind};
 use crate::json;
 use crate::open::Builder;
@@ -93,6 +94,8 @@ pub fn explore<W: Workflow>(workflow: W, input: W::Input) -> Explore<W, ()> {
             events: Vec::new(),
             check: Arc::new(|(), _| Ok(())),
         },
+        name: None,
+        failures: Vec::new(),
         pairs: Pairs::No,
         checked: Checked::No,
     }
@@ -103,6 +106,9 @@ pub fn explore<W: Workflow>(workflow: W, input: W::Input) -> Explore<W, ()> {
 pub struct Explore<W: Workflow, S> {
     plan: Plan<W, S>,
     input: Result<serde_json::Value, String>,
+    name: Option<String>,
+    /// Each with its step.
+    failures: Vec<(String, Failure)>,
     pairs: Pairs,
     checked: Checked,
 }
@@ -141,7 +147,8 @@ impl Verdict for () {
 
 impl<W: Workflow> Explore<W, ()> {
     /// Makes the outside systems of one world; bodies and undos get them as state. Clones are to be
-    /// the same systems (an `Arc`), because the process may die.
+    /// the same systems (an `Arc`), because the process may die: a `Clone` that copies them has the
+    /// check look at systems to which nothing was ever done, and the report says so.
     pub fn world<S>(self, world: impl Fn() -> S + 'static) -> Explore<W, S>
     where
         S: Clone + Send + Sync + 'static,
@@ -154,7 +161,14 @@ impl<W: Workflow> Explore<W, ()> {
             events: self.plan.events,
             check: Arc::new(|_, _| Ok(())),
         };
-        Explore { plan, input: self.input, pairs: self.pairs, checked: self.checked }
+        Explore {
+            plan,
+            input: self.input,
+            name: self.name,
+            failures: self.failures,
+            pairs: self.pairs,
+            checked: self.checked,
+        }
     }
 }
 
@@ -172,13 +186,32 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         self
     }
 
-    /// Is sent whenever the execution waits for an event of this type.
+    /// Names the exploration, in its report and in the lines that run one world again (the name of
+    /// the workflow, unless it is said). For a test that explores one workflow twice.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Is sent whenever the execution waits for an event of this type. Of several of one type the
+    /// first wait gets the first, the next wait the next, and when there are no more the last one.
+    /// In worlds of their own each wait gets each of the others that it takes, and none at all, if it
+    /// has a deadline.
     pub fn event<P: Serialize>(mut self, event_type: impl Into<String>, payload: &P) -> Self {
         let payload = serde_json::to_value(payload).map_err(|error| error.to_string());
         match payload {
             Ok(payload) => self.plan.events.push((event_type.into(), payload)),
             Err(why) => self.input = Err(why),
         }
+        self
+    }
+
+    /// A failure that this step (by name, or key as it is printed) may come to: tried in a world of
+    /// its own, without an effect, at each attempt, or once if it calls for a person. Without it failures
+    /// have the type `Mocked` and no code, and code that looks at either goes only that way; nobody
+    /// can know which failures a body has.
+    pub fn failure(mut self, step: impl Into<String>, failure: Failure) -> Self {
+        self.failures.push((step.into(), failure));
         self
     }
 
@@ -198,11 +231,12 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         self
     }
 
-    /// Explores.
+    /// Explores. A world that does not come to its end is a finding like any other.
     ///
     /// # Errors
-    /// `Testing`, when a world does not come to an end, or inside of another runtime; `Decode` for
-    /// an input or an event that cannot be encoded.
+    /// `Testing` without a check, inside of another runtime, for a failure of a step that is not attempted
+    /// when nothing goes wrong, and for a world by name that there is not; `Decode` for an input or
+    /// an event that cannot be encoded; what the builder says of an engine that cannot begin.
     pub fn run(mut self) -> Result<Report, Error> {
         let input = std::mem::replace(&mut self.input, Ok(serde_json::Value::Null));
         self.plan.input = input.map_err(|why| Error::new(ErrorKind::Decode, why))?;
@@ -214,39 +248,90 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
             );
             return Err(Error::new(ErrorKind::Testing, message));
         }
-        let plain = self.plan.run(&[])?;
-        let mut report = Report { workflow, worlds: 1, ..Report::default() };
-        let faults = faults(&plain);
-        if let Ok(only) = std::env::var(ONLY) {
-            return self.run_only(&only, &faults, report);
-        }
-        if let Some(says) = plain.complaint {
-            let finding = Finding::new(&[], says);
-            report.findings.push(finding);
+        Process::new()?;
+        let name = self.name.take().unwrap_or_else(|| workflow.clone());
+        let mut report = Report { workflow, name, ..Report::default() };
+        let only = std::env::var(ONLY).ok();
+        if let Some(only) = &only
+            && is_of_another(only, &report.name)
+        {
+            println!("{}: {ONLY} names a world of another exploration", report.name);
             return Ok(report);
         }
-        report.execution.push(("when nothing goes wrong".to_owned(), ended(&plain)));
-        let mut tally = Tally::new(&plain);
+        report.worlds = 1;
+        let plain = match self.plan.run(&[]) {
+            Ok(plain) => plain,
+            Err(endless) if endless.kind() == ErrorKind::Testing => {
+                report.findings.push(Finding::new(&report, &[], endless.to_string()));
+                return Ok(report);
+            }
+            Err(error) => return Err(error),
+        };
+        if let (Some(says), None) = (&plain.complaint, &only) {
+            let mut says = says.clone();
+            if self.plan.of_nothing(&plain.outcome).as_ref() == Some(&says) {
+                says += "\n(it says the same when nothing at all was done: does Clone copy the \
+                         state of world(…)? Put it behind an Arc)";
+            }
+            report.findings.push(Finding::new(&report, &[], says));
+            return Ok(report);
+        }
+        let faults = self.faults(&plain)?;
+        match only {
+            Some(only) => self.run_only(&only, &faults.all, report),
+            None => Ok(self.run_all(&plain, faults, report)),
+        }
+    }
+
+    /// What is tried, after a look at the plain case and at its rollback.
+    fn faults(&self, plain: &Seen) -> Result<Faults, Error> {
+        for (step, failure) in &self.failures {
+            if !plain.steps.iter().any(|known| is_named(known, step)) {
+                let steps: Vec<_> = plain.steps.iter().map(|step| step.key.to_string()).collect();
+                let message = format!(
+                    "failure {:?} is told of step {step:?}, which is not attempted when nothing goes \
+                     wrong; attempted are {}",
+                    failure.type_name,
+                    steps.join(", ")
+                );
+                return Err(Error::new(ErrorKind::Testing, message));
+            }
+        }
+        let undone = match plain.outcome.status {
+            Status::Succeeded => self.plan.run(&[Fault::Undone]).ok(),
+            _ => None,
+        };
+        let undone = undone.as_ref().unwrap_or(plain);
+        Ok(faults(plain, undone, &self.plan.events, &self.failures))
+    }
+
+    fn run_all(self, plain: &Seen, faults: Faults, mut report: Report) -> Report {
+        report.execution.push(("when nothing goes wrong".to_owned(), ended(plain)));
+        report.notes = faults.notes;
+        if !plain.steps.is_empty() && self.plan.of_nothing(&plain.outcome).is_none() {
+            let note = "the check holds also when nothing at all was done: it does not see what \
+                        the steps do";
+            report.notes.push(note.to_owned());
+        }
+        let mut tally = Tally::new(plain);
         let mut pairs = Vec::new();
-        for fault in faults {
+        for fault in faults.all {
             let world = [fault];
-            let seen = self.plan.run(&world)?;
-            report.worlds += 1;
-            if self.pairs == Pairs::Yes {
+            let seen = self.plan.run(&world);
+            if let (Pairs::Yes, Ok(seen)) = (self.pairs, &seen) {
                 pairs.extend(with_another(&world[0], seen.writes));
             }
             tally.add(&world, seen, &mut report);
         }
         for world in pairs {
-            let seen = self.plan.run(&world)?;
-            report.worlds += 1;
-            tally.add(&world, seen, &mut report);
+            tally.add(&world, self.plan.run(&world), &mut report);
         }
         tally.finish(&mut report);
-        Ok(report)
+        report
     }
 
     fn run_only(self, only: &str, faults: &[Fault], mut report: Report) -> Result<Report, Error> {
+        let only = only.strip_prefix(&format!("{}: ", report.name)).unwrap_or(only);
         let alone = faults.iter().map(|fault| vec![fault.clone()]);
         // How many writes a world has is known when it was run.
         let pairs = faults.iter().flat_map(|fault| with_another(fault, WRITES_NAMED_MAX));
@@ -255,18 +340,31 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
             let names: Vec<String> = faults.iter().map(Fault::to_string).collect();
             let message = format!(
                 "{ONLY} is {only:?}, and workflow {:?} has no such world; it has {}, and with pairs() \
-                 two of them with \" + \" in between",
+                 two of them with \" + \" in between. A test that explores it twice names each \
+                 exploration with named(…)",
                 report.workflow,
                 names.join(", ")
             );
             return Err(Error::new(ErrorKind::Testing, message));
         };
-        let seen = self.plan.run(faults)?;
-        println!("{}\n\n{}", name(faults), seen.timeline);
-        report.worlds += 1;
-        report.findings.extend(seen.complaint.map(|says| Finding::new(faults, says)));
+        let (seen, timeline) = self.plan.run_and_draw(faults);
+        println!("{}\n\n{timeline}", name(faults));
+        let (complaint, unfired) = match seen {
+            Ok(seen) => (seen.complaint, seen.unfired),
+            Err(endless) => (Some(endless.to_string()), Vec::new()),
+        };
+        if complaint.is_none() && !unfired.is_empty() {
+            let message = format!("{} never took effect: {}", name(faults), unfired.join("; "));
+            return Err(Error::new(ErrorKind::Testing, message));
+        }
+        report.findings.extend(complaint.map(|says| Finding::new(&report, faults, says)));
         Ok(report)
     }
+}
+
+/// Whether the name of a world begins with the name of an exploration that is not this one.
+fn is_of_another(only: &str, name: &str) -> bool {
+    only.contains(": ") && !only.starts_with(&format!("{name}: "))
 }
 
 /// How the plain case ends: what comes behind that is not explored.
@@ -276,56 +374,4 @@ fn ended(plain: &Seen) -> String {
         None if plain.outcome.succeeded() => plain.outcome.status.to_string(),
         None => format!("**{}**: nobody answered what it waits for", plain.outcome.status),
     }
-}
-
-/// What is tried, after a look at the plain case.
-fn faults(plain: &Seen) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    for step in &plain.steps {
-        let step = || step.clone();
-        faults.extend([Fault::Twice(step()), Fault::Stale(step()), Fault::Unrecorded(step())]);
-        faults.extend([
-            Fault::Fails(Side::Before, Class::Permanent, step()),
-            Fault::Fails(Side::Before, Class::Transient, step()),
-            Fault::Fails(Side::After, Class::Transient, step()),
-            Fault::Fails(Side::Before, Class::Attention, step()),
-            Fault::Cancelled(Side::Before, step()),
-            Fault::Cancelled(Side::After, step()),
-        ]);
-    }
-    let asks = plain.outcome.run.asks.iter();
-    let undos = asks.filter_map(|ask| match ask {
-        Ask::Step(step) if step.undo_spec.is_some() => Some(step.key.to_string()),
-        _ => None,
-    });
-    for step in undos {
-        let step = || step.clone();
-        faults.extend([
-            Fault::UndoTwice(step()),
-            Fault::UndoUnrecorded(step()),
-            Fault::UndoFails(Side::Before, step()),
-            Fault::UndoFails(Side::After, step()),
-        ]);
-    }
-    if plain.outcome.status == Status::Succeeded {
-        faults.push(Fault::Undone);
-    }
-    faults.extend((1..=plain.waits).map(Fault::CancelledAt));
-    faults.extend((1..=plain.writes).map(|n| Fault::Dies(Side::Before, n)));
-    faults.extend((1..=plain.writes).map(|n| Fault::Dies(Side::After, n)));
-    faults
-}
-
-/// Pairs that begin with this fault: with a death after each write of its world; and what lands late
-/// lands behind the undo.
-fn with_another(fault: &Fault, writes: u64) -> Vec<Vec<Fault>> {
-    if matches!(fault, Fault::Dies(..)) {
-        return Vec::new();
-    }
-    let mut others: Vec<Fault> = (1..=writes).map(|n| Fault::Dies(Side::After, n)).collect();
-    if let Fault::Stale(step) = fault {
-        others.push(Fault::Fails(Side::Before, Class::Permanent, step.clone()));
-        others.push(Fault::Undone);
-    }
-    others.into_iter().map(|other| vec![fault.clone(), other]).collect()
 }

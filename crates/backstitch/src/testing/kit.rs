@@ -11,6 +11,7 @@ use backstitch_store::NowUs;
 use backstitch_store::memory::MemoryStore;
 
 pub use self::asking::Execution;
+pub(super) use self::life::panic_text;
 pub(super) use self::waiting::Rest;
 
 use self::life::{Crash, CrashSide, Live};
@@ -32,6 +33,9 @@ type Setup = Box<dyn Fn(Builder) -> Builder + Send>;
 /// Its clock stands still until [`TestKit::advance`], or skips what nobody has to wait for
 /// ([`TestKit::skip_time`]). Mocks and faults that never took effect make the test fail when the kit
 /// is dropped; [`TestKit::verify`] asks earlier.
+///
+/// Closed executions are kept for ever, however far the clock moves, unless [`TestKit::setup`] or a
+/// start says otherwise. Timers of tokio inside of a body are real time, and are waited for.
 ///
 /// # Examples
 /// ```
@@ -68,6 +72,8 @@ pub struct TestKit {
     processes: u64,
     /// Offered to the store by processes that are dead.
     writes_before: u64,
+    /// What landed late and panicked, in words.
+    late_panics: Vec<String>,
 }
 
 /// Who moves the clock.
@@ -101,6 +107,7 @@ impl TestKit {
             live: None,
             processes: 0,
             writes_before: 0,
+            late_panics: Vec::new(),
         }
     }
 
@@ -161,7 +168,16 @@ impl TestKit {
     }
 
     /// Has the undo of a step do something else.
+    ///
+    /// # Panics
+    /// For a mock that returns anything but `()`: an undo returns nothing.
+    #[track_caller]
     pub fn mock_undo(&mut self, step: &str, mock: Mock) {
+        assert!(
+            !mock.act.is_an_output(),
+            "the undo of step {step:?} is to be mocked with an output, and an undo returns nothing: \
+             give it Mock::output(&()), or mock the step"
+        );
         self.script.add(Target::Undo, step, mock);
     }
 

@@ -12,6 +12,8 @@ use crate::json;
 pub struct Mock {
     pub(super) act: Act,
     pub(super) times: Option<u32>,
+    /// So many attempts are left alone first.
+    pub(super) skip: u32,
 }
 
 /// What is done at an attempt.
@@ -23,18 +25,22 @@ pub(super) enum Act {
     Fail(Failure),
     /// It is run, and what came of it is lost: it fails.
     FailAfter(Failure),
-    /// It is not run, and does not end by itself.
-    Hang,
+    /// It is not run, or run, and does not end by itself.
+    Hang(Side),
     /// It is not run, and panics.
     Panic(String),
     /// It is run so many times, one after the other; the last time counts.
     Repeat(u32),
     /// It is run, and the process dies before that is recorded.
     Crash,
+    /// It is run until it waits for the nth time, and the process dies there.
+    CrashAt(u32),
     /// It is not run, and the process is dead to the world; it is run when all is over.
     Stale,
     /// It is run, unless it is already over, when somebody says so.
     Hold(Side),
+    /// It is run, and when somebody says so the process dies before that is recorded.
+    HoldAndCrash,
 }
 
 /// On which side of the effect something happens.
@@ -46,10 +52,11 @@ pub(super) enum Side {
 
 impl Mock {
     fn new(act: Act) -> Mock {
-        Mock { act, times: None }
+        Mock { act, times: None, skip: 0 }
     }
 
-    /// Returns this value; the body is not run. For an undo give `()`.
+    /// Returns this value; the body is not run. It is to be what the body returns. An undo returns
+    /// nothing, so for one there is only `()`.
     pub fn output<T: Serialize + ?Sized>(value: &T) -> Mock {
         Mock::new(Act::Output(json::encode(format_args!("the output of the mock"), value)))
     }
@@ -75,7 +82,7 @@ impl Mock {
 
     /// Does not end until its timeout is over, or it is cancelled; the body is not run.
     pub fn hangs() -> Mock {
-        Mock::new(Act::Hang)
+        Mock::new(Act::Hang(Side::Before))
     }
 
     /// Panics with this text; the body is not run.
@@ -84,7 +91,13 @@ impl Mock {
     }
 
     pub(super) fn act(act: Act, times: u32) -> Mock {
-        Mock { act, times: Some(times) }
+        Mock { act, times: Some(times), skip: 0 }
+    }
+
+    /// Leaves attempts alone up to this one, counted from 1.
+    pub(super) fn beginning_at(mut self, nth: u32) -> Mock {
+        self.skip = nth - 1;
+        self
     }
 
     /// Only at the next so many attempts; after those the step's own code is run again.
@@ -96,18 +109,32 @@ impl Mock {
 }
 
 impl Act {
+    /// Whether it has taken effect only later in the attempt, if it comes to that.
+    pub fn fires_later(&self) -> bool {
+        matches!(self, Act::CrashAt(_))
+    }
+
+    /// Whether it stands for an output that an undo does not have.
+    pub fn is_an_output(&self) -> bool {
+        match self {
+            Act::Output(Ok(output)) => output.data.as_ref() != b"null",
+            Act::Output(Err(_)) => true,
+            _ => false,
+        }
+    }
+
     /// In the words of a message.
     pub fn describe(&self) -> &'static str {
         match self {
             Act::Output(_) => "a mock that returns a value",
             Act::Fail(_) => "a mock that fails",
             Act::FailAfter(_) => "a mock that loses the answer",
-            Act::Hang => "a mock that hangs",
+            Act::Hang(_) => "a mock that hangs",
             Act::Panic(_) => "a mock that panics",
             Act::Repeat(_) => "repeat",
-            Act::Crash => "crash_during",
+            Act::Crash | Act::CrashAt(_) => "crash_during",
             Act::Stale => "stale_worker",
-            Act::Hold(_) => "hold",
+            Act::Hold(_) | Act::HoldAndCrash => "hold",
         }
     }
 }

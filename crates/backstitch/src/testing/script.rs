@@ -1,8 +1,10 @@
 //! What is to happen at which attempt, and what has happened. It outlives the processes of a test.
 
+mod attempt;
+
 use std::fmt;
-use std::future::{pending, ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use backstitch_core::failure::Failure;
 use backstitch_core::id::Key;
@@ -11,7 +13,12 @@ use backstitch_engine::program::{Body, BoxFuture, Handler, Intercept, StepCall, 
 use backstitch_store::fault::FaultPlan;
 use tokio::sync::Notify;
 
-use super::mock::{Act, Mock, Side};
+use super::mock::{Act, Mock};
+
+/// Polls of code of the user before anything rests, and for how long: code that is polled more often,
+/// and for longer, spins. No body that waits for something real comes near it.
+const POLLS_MAX: u64 = 50_000;
+const SPIN: Duration = Duration::from_millis(300);
 
 /// Whether a rule is about bodies or undos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +33,8 @@ struct Rule {
     /// The name of the step, or its key as it is printed.
     step: String,
     act: Act,
+    /// So many attempts are left alone first.
+    skip: u32,
     /// At how many more attempts; at all of them, if absent.
     left: Option<u32>,
     fired: u32,
@@ -47,16 +56,41 @@ struct Shared {
 #[derive(Default)]
 struct Inner {
     rules: Vec<Rule>,
-    /// The keys whose attempts were made, in order.
-    steps: Vec<String>,
-    undos: Vec<String>,
+    /// The attempts that were made, in order.
+    tries: Vec<Try>,
+    /// Polls of code of the user since everything rested, and since when.
+    polls: u64,
+    polled_since: Option<Instant>,
+    /// The attempt that spins.
+    spins: Option<String>,
     /// Bodies and undos of the user that run at the moment.
     at_work: u32,
     /// Those that wait to be released.
     held: u32,
     holding: bool,
-    late: Vec<BoxFuture<()>>,
+    /// The keys, and what is to land.
+    late: Vec<(String, BoxFuture<()>)>,
     plan: FaultPlan,
+}
+
+/// An attempt that was made.
+struct Try {
+    target: Target,
+    key: Key,
+    /// Whether the user's code ended well; absent, if it has not ended.
+    good: Option<bool>,
+    /// How often the user's code waited.
+    awaits: u32,
+}
+
+/// What is known of the attempts of a step, or an undo.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Known {
+    pub key: Key,
+    /// The first attempt that ended well, from 1; the last one, if none did.
+    pub good: u32,
+    /// How often the code waited in that attempt.
+    pub awaits: u32,
 }
 
 /// An attempt of either kind: its own code, as often as it is asked for.
@@ -68,16 +102,28 @@ impl Script {
     }
 
     pub fn add(&self, target: Target, step: &str, mock: Mock) {
-        let Mock { act, times: left } = mock;
+        let Mock { act, times: left, skip } = mock;
         let mut inner = self.lock();
-        inner.holding |= matches!(act, Act::Hold(_));
-        inner.rules.push(Rule { target, step: step.to_owned(), act, left, fired: 0 });
+        inner.holding |= matches!(act, Act::Hold(_) | Act::HoldAndCrash);
+        inner.rules.push(Rule { target, step: step.to_owned(), act, skip, left, fired: 0 });
     }
 
     /// The plan by which the present process dies.
     pub fn obey(&self, plan: FaultPlan) {
         let mut inner = self.lock();
         (inner.plan, inner.at_work, inner.held) = (plan, 0, 0);
+        (inner.polls, inner.polled_since, inner.spins) = (0, None, None);
+    }
+
+    /// Everything rests.
+    pub fn rests(&self) {
+        let mut inner = self.lock();
+        (inner.polls, inner.polled_since) = (0, None);
+    }
+
+    /// What goes round and round without waiting for anything that happens, in words.
+    pub fn spins(&self) -> Option<String> {
+        self.lock().spins.clone()
     }
 
     /// Whether code of the user runs that is not held.
@@ -100,18 +146,44 @@ impl Script {
         self.0.released.notify_waiters();
     }
 
-    /// What was sent off by a worker that nobody believes any more, to land now.
-    pub fn take_late(&self) -> Vec<BoxFuture<()>> {
+    /// What was sent off by a worker that nobody believes any more, to land now, with its key.
+    pub fn take_late(&self) -> Vec<(String, BoxFuture<()>)> {
         std::mem::take(&mut self.lock().late)
     }
 
     /// The keys of the steps, or the undone steps, whose attempts were made: each once, in order.
     pub fn seen(&self, target: Target) -> Vec<String> {
+        self.lock().seen(target)
+    }
+
+    /// What is known of them.
+    pub fn known(&self, target: Target) -> Vec<Known> {
         let inner = self.lock();
-        match target {
-            Target::Step => inner.steps.clone(),
-            Target::Undo => inner.undos.clone(),
+        let mut known: Vec<Known> = Vec::new();
+        for tried in inner.tries.iter().filter(|tried| tried.target == target) {
+            if known.iter().any(|known| known.key == tried.key) {
+                continue;
+            }
+            let same = |other: &&Try| other.target == target && other.key == tried.key;
+            let tries: Vec<&Try> = inner.tries.iter().filter(same).collect();
+            let good = tries.iter().position(|tried| tried.good == Some(true));
+            let place = good.unwrap_or(tries.len() - 1);
+            let (key, awaits) = (tried.key.clone(), tries[place].awaits);
+            known.push(Known { key, good: place as u32 + 1, awaits });
         }
+        known
+    }
+
+    /// The names of the steps that were answered with a value by a mock.
+    pub fn answered(&self) -> Vec<String> {
+        let inner = self.lock();
+        let rules = inner.rules.iter();
+        let answered = rules.filter(|rule| rule.fired > 0 && matches!(rule.act, Act::Output(_)));
+        let steps = answered.flat_map(|rule| {
+            let tries = inner.tries.iter().filter(|tried| tried.target == rule.target);
+            tries.filter(|tried| rule.is_for(&tried.key)).map(|tried| tried.key.name.clone())
+        });
+        steps.collect()
     }
 
     /// What never happened, in words.
@@ -120,10 +192,11 @@ impl Script {
         let unfired = inner.rules.iter().filter(|rule| rule.fired == 0);
         unfired
             .map(|rule| {
-                let (what, seen) = match rule.target {
-                    Target::Step => ("step", &inner.steps),
-                    Target::Undo => ("the undo of step", &inner.undos),
+                let what = match rule.target {
+                    Target::Step => "step",
+                    Target::Undo => "the undo of step",
                 };
+                let seen = inner.seen(rule.target);
                 let act = rule.act.describe();
                 let there_are = match seen.as_slice() {
                     [] => "none of either kind was attempted".to_owned(),
@@ -140,98 +213,87 @@ impl Script {
     }
 
     /// Notes an attempt, and says what is to happen at it.
-    fn next(&self, target: Target, key: &Key) -> Option<Act> {
+    fn next(&self, target: Target, key: &Key) -> (usize, Option<Act>) {
         let mut inner = self.lock();
-        let printed = key.to_string();
-        let seen = match target {
-            Target::Step => &mut inner.steps,
-            Target::Undo => &mut inner.undos,
-        };
-        if !seen.contains(&printed) {
-            seen.push(printed.clone());
-        }
-        let rule = inner.rules.iter_mut().find(|rule| {
-            let named = rule.step == key.name || rule.step == printed;
-            named && rule.target == target && rule.left != Some(0)
-        })?;
-        rule.fired += 1;
-        rule.left = rule.left.map(|left| left - 1);
-        Some(rule.act.clone())
-    }
-
-    /// Runs the user's code, counted.
-    fn work<T: Send + 'static>(&self, own: &Own<T>) -> BoxFuture<Result<T, Failure>> {
-        let at_work = AtWork::new(self);
-        let future = own();
-        Box::pin(async move {
-            let _at_work = at_work;
-            future.await
-        })
-    }
-
-    fn attempt<T: Send + 'static>(
-        &self,
-        act: Option<Act>,
-        own: Own<T>,
-        mocked: impl FnOnce(Payload) -> T + Send + 'static,
-    ) -> BoxFuture<Result<T, Failure>> {
-        let script = self.clone();
-        match act {
-            None => self.work(&own),
-            Some(Act::Output(output)) => Box::pin(ready(output.map(mocked))),
-            Some(Act::Fail(failure)) => Box::pin(ready(Err(failure))),
-            Some(Act::FailAfter(failure)) => Box::pin(async move {
-                let _ = script.work(&own).await;
-                Err(failure)
-            }),
-            Some(Act::Hang) => Box::pin(pending()),
-            Some(Act::Panic(text)) => Box::pin(async move { panic!("{text}") }),
-            Some(Act::Repeat(times)) => Box::pin(async move {
-                for _ in 1..times {
-                    let _ = script.work(&own).await;
-                }
-                script.work(&own).await
-            }),
-            Some(Act::Crash) => Box::pin(async move {
-                let _ = script.work(&own).await;
-                script.die().await
-            }),
-            Some(Act::Stale) => {
-                let late = Box::pin(async move { drop(own().await) });
-                self.lock().late.push(late);
-                Box::pin(async move { script.die().await })
+        let nth = inner.tries.len();
+        inner.tries.push(Try { target, key: key.clone(), good: None, awaits: 0 });
+        for rule in &mut inner.rules {
+            if rule.target != target || rule.left == Some(0) || !rule.is_for(key) {
+                continue;
             }
-            Some(Act::Hold(Side::Before)) => Box::pin(async move {
-                script.hold().await;
-                script.work(&own).await
-            }),
-            Some(Act::Hold(Side::After)) => Box::pin(async move {
-                let ended = script.work(&own).await;
-                script.hold().await;
-                ended
-            }),
-        }
-    }
-
-    async fn die<T>(&self) -> T {
-        let plan = self.lock().plan.clone();
-        plan.die();
-        pending().await
-    }
-
-    async fn hold(&self) {
-        let released = self.0.released.notified();
-        tokio::pin!(released);
-        released.as_mut().enable();
-        {
-            let mut inner = self.lock();
-            if !inner.holding {
-                return;
+            if let Some(skip) = rule.skip.checked_sub(1) {
+                rule.skip = skip;
+                continue;
             }
-            inner.held += 1;
+            rule.left = rule.left.map(|left| left - 1);
+            if !rule.act.fires_later() {
+                rule.fired += 1;
+            }
+            return (nth, Some(rule.act.clone()));
         }
-        let _held = Held(self.clone());
-        released.await;
+        (nth, None)
+    }
+
+    /// The user's code of this attempt waits for the `nth` time in it.
+    fn awaits(&self, attempt: usize, nth: u32) -> OnPoll {
+        let mut inner = self.lock();
+        inner.polls += 1;
+        let since = *inner.polled_since.get_or_insert_with(Instant::now);
+        let tried = &mut inner.tries[attempt];
+        tried.awaits = nth;
+        let key = tried.key.to_string();
+        if inner.polls < POLLS_MAX || since.elapsed() < SPIN {
+            return OnPoll::GoOn;
+        }
+        let polls = inner.polls;
+        inner.spins.get_or_insert_with(|| {
+            format!(
+                "the code of step {key:?} was polled {polls} times at one instant and waits for \
+                 nothing that happens: it spins (a loop around yield_now, for example)"
+            )
+        });
+        OnPoll::Stop
+    }
+
+    fn ended_so(&self, attempt: usize, good: bool) {
+        self.lock().tries[attempt].good = Some(good);
+    }
+
+    /// It dies at an await, as a rule wants it.
+    fn fired_at_await(&self, target: Target, key: &Key) {
+        let mut inner = self.lock();
+        let mut rules = inner.rules.iter_mut();
+        let rule =
+            rules.find(|rule| rule.target == target && rule.act.fires_later() && rule.is_for(key));
+        if let Some(rule) = rule {
+            rule.fired += 1;
+        }
+    }
+}
+
+/// What becomes of code that waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OnPoll {
+    GoOn,
+    Stop,
+}
+
+impl Rule {
+    fn is_for(&self, key: &Key) -> bool {
+        self.step == key.name || self.step == key.to_string()
+    }
+}
+
+impl Inner {
+    fn seen(&self, target: Target) -> Vec<String> {
+        let mut seen = Vec::new();
+        for tried in self.tries.iter().filter(|tried| tried.target == target) {
+            let key = tried.key.to_string();
+            if !seen.contains(&key) {
+                seen.push(key);
+            }
+        }
+        seen
     }
 }
 
@@ -272,14 +334,16 @@ impl fmt::Debug for Script {
 
 impl Intercept for Script {
     fn step(&self, call: Arc<StepCall>, body: &Body) -> BoxFuture<Result<Payload, Failure>> {
-        let act = self.next(Target::Step, &call.key);
+        let (nth, act) = self.next(Target::Step, &call.key);
         let body = body.clone();
-        self.attempt(act, Arc::new(move || (body.attempt)(call.clone())), |output| output)
+        let own: Own<Payload> = Arc::new(move || (body.attempt)(call.clone()));
+        self.attempt(nth, act, own, |output| output)
     }
 
     fn undo(&self, call: Arc<UndoCall>, handler: &Handler) -> BoxFuture<Result<(), Failure>> {
-        let act = self.next(Target::Undo, &call.key);
+        let (nth, act) = self.next(Target::Undo, &call.key);
         let handler = handler.clone();
-        self.attempt(act, Arc::new(move || (handler.attempt)(call.clone())), drop)
+        let own: Own<()> = Arc::new(move || (handler.attempt)(call.clone()));
+        self.attempt(nth, act, own, drop)
     }
 }

@@ -171,6 +171,44 @@ fn what_a_stale_worker_sent_off_lands_when_all_is_over() {
     assert_eq!(shop.notes(), ["reserve", "charge", "uncharge", "unreserve", "charge"]);
 }
 
+/// Panics when it is run for the second time.
+#[workflow]
+async fn brittle(ctx: Ctx, _: ()) -> Result<()> {
+    ctx.step("charge", async move |s| {
+        let shop = s.state::<Shop>();
+        assert!(shop.count("charge") == 0, "charged twice");
+        shop.note("charge");
+        Ok(())
+    })
+    .await
+}
+
+#[test]
+fn what_lands_late_and_panics_is_said_below_the_timeline() {
+    let mut kit = TestKit::new().register(brittle).state(Shop::default()).skip_time();
+    kit.stale_worker("charge");
+    let run = kit.start(brittle, "b-1", ()).unwrap();
+    kit.result(&run).unwrap();
+    let drawn = kit.timeline(&run).unwrap();
+    assert!(drawn.ends_with("what charge#1 sent off landed late: charged twice"), "{drawn}");
+}
+
+#[test]
+fn closed_executions_are_kept_unless_the_test_says_otherwise() {
+    let mut kept = kit(&Shop::default()).skip_time();
+    let run = kept.start(order, "o-1", 10).unwrap();
+    kept.result(&run).unwrap();
+    kept.advance("3650 days").unwrap();
+    assert_eq!(kept.result(&run).unwrap(), "parcel");
+
+    let day = std::time::Duration::from_secs(86_400);
+    let mut kit = kit(&Shop::default()).setup(move |builder| builder.retention(day)).skip_time();
+    let run = kit.start(order, "o-1", 10).unwrap();
+    kit.result(&run).unwrap();
+    kit.advance("3 days").unwrap();
+    assert_eq!(kit.result(&run).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
 #[test]
 fn a_kill_between_calls_loses_nothing() {
     let shop = Shop::default();

@@ -4,3 +4,4 @@ mod explore;
 mod kit;
 mod shop;
 mod trouble;
+mod worlds;

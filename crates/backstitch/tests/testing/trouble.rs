@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use backstitch::testing::{Mock, Reached, TestKit};
-use backstitch::{Class, ErrorKind, Status};
+use backstitch::{Class, Ctx, ErrorKind, Result, Status, workflow};
 
 use crate::shop::{Shop, order};
 
@@ -84,4 +84,54 @@ fn a_second_execution_under_a_bad_id_is_refused() {
 async fn inside_of_a_runtime_it_says_what_to_write_instead() {
     let error = kit().start(order, "o-1", 10).unwrap_err();
     assert!(error.to_string().contains("write #[test] fn"), "{error}");
+}
+
+#[workflow]
+async fn spinning(ctx: Ctx, ever: bool) -> Result<()> {
+    ctx.step("spin", async move |_s| {
+        loop {
+            tokio::task::yield_now().await;
+            if !ever {
+                return Ok(());
+            }
+        }
+    })
+    .await
+}
+
+#[test]
+fn a_body_that_waits_for_nothing_real_is_an_error_and_no_hang() {
+    let mut kit = TestKit::new().register(spinning).skip_time();
+    let error = kit.start(spinning, "s-1", true).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Testing);
+    let says = error.to_string();
+    assert!(says.contains("the code of step \"spin#1\" was polled"), "{says}");
+    assert!(says.contains("it spins"), "{says}");
+}
+
+#[test]
+fn a_mock_that_returns_another_type_is_named_and_not_the_code() {
+    let mut kit = kit().skip_time();
+    kit.mock("ship", Mock::output(&7));
+    let run = kit.start(order, "o-1", 10).unwrap();
+    let says = kit.result(&run).unwrap_err().to_string();
+    assert!(says.contains("the mock of step \"ship\" returns what the step does not"), "{says}");
+    assert!(says.contains("invalid type: integer `7`, expected a string"), "{says}");
+    assert!(!says.contains("does not fit the journal"), "{says}");
+}
+
+#[test]
+#[should_panic(expected = "an undo returns nothing: give it Mock::output(&())")]
+fn a_mock_of_an_undo_has_no_output() {
+    kit().mock_undo("charge", Mock::output("paid back"));
+}
+
+#[test]
+fn an_undo_is_mocked_with_nothing() {
+    let mut kit = kit().skip_time();
+    kit.mock("ship", Mock::fails(Class::Permanent));
+    kit.mock_undo("charge", Mock::output(&()));
+    let run = kit.start(order, "o-1", 10).unwrap();
+    kit.result(&run).unwrap_err();
+    assert_eq!(kit.undone(&run).unwrap(), ["charge#1", "reserve#1"]);
 }

@@ -1,15 +1,17 @@
 //! One world: an execution under a few faults, up to its end, and what the check says of it.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use backstitch_core::event::BlockKind;
+use backstitch_core::id::Ordinal;
 use backstitch_core::run::WaitsFor;
 use backstitch_core::status::Status;
 use serde_json::Value;
 
-use super::super::kit::{Execution, Rest, TestKit};
-use super::super::script::Target;
+use super::super::kit::{Execution, Rest, TestKit, panic_text};
+use super::super::script::{Known, Target};
 use super::fault::Fault;
 use super::outcome::Outcome;
 use crate::error::Error;
@@ -49,14 +51,27 @@ pub(super) struct Seen {
     pub complaint: Option<String>,
     /// Those of its faults that never took effect.
     pub unfired: Vec<String>,
-    /// The keys of the steps that were attempted.
-    pub steps: Vec<String>,
+    /// The steps that were attempted, and the steps whose undos were.
+    pub steps: Vec<Known>,
+    pub undos: Vec<Known>,
     pub writes: u64,
     /// How often it waited for an instant or an event.
     pub waits: u64,
+    /// Its waits for events that could be answered.
+    pub answers: Vec<Answer>,
     /// It was stuck, and an attention item said so.
     pub was_stuck: bool,
-    pub timeline: String,
+}
+
+/// A wait for an event that could be answered.
+#[derive(Clone)]
+pub(super) struct Answer {
+    ord: Ordinal,
+    /// Which of the events it takes.
+    pub choice: Vec<usize>,
+    pub given: usize,
+    /// It has a deadline.
+    pub ends: bool,
 }
 
 struct Course<'a, W: Workflow, S> {
@@ -65,6 +80,9 @@ struct Course<'a, W: Workflow, S> {
     kit: TestKit,
     execution: Execution<W::Output>,
     waits: u64,
+    answers: Vec<Answer>,
+    /// How many events of each type were sent.
+    sent: BTreeMap<String, usize>,
     repairs: u32,
     undone: bool,
     cancelled: bool,
@@ -77,36 +95,63 @@ impl<W: Workflow, S> Plan<W, S> {
     /// Runs one world.
     ///
     /// # Errors
-    /// The kit cannot do what it is asked to: a workflow without an end, for example.
+    /// It cannot be begun, or does not come to its end.
     pub fn run(&self, faults: &[Fault]) -> Result<Seen, Error> {
+        self.run_and(faults, |_| {})
+    }
+
+    /// Runs one world, and hands over its timeline, also if it does not come to its end.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn run_and_draw(&self, faults: &[Fault]) -> (Result<Seen, Error>, String) {
+        let mut timeline = String::new();
+        let seen = self.run_and(faults, |course| {
+            timeline = course.kit.timeline(&course.execution).unwrap_or_default();
+        });
+        (seen, timeline)
+    }
+
+    fn run_and(
+        &self,
+        faults: &[Fault],
+        then: impl FnOnce(&mut Course<'_, W, S>),
+    ) -> Result<Seen, Error> {
         let world = (self.world)();
         let kit = TestKit::new().register(self.workflow.clone()).skip_time();
         let mut kit = (self.kit)(kit, &world);
         faults.iter().for_each(|fault| fault.put_into(&mut kit));
         let input = serde_json::from_value(self.input.clone()).expect("it was encoded from one");
-        let execution = match kit.start(self.workflow.clone(), ID, input) {
-            Ok(execution) => execution,
-            Err(error) => {
-                kit.forgive();
-                return Err(error);
-            }
-        };
+        let started = kit.start(self.workflow.clone(), ID, input);
         let mut course = Course {
             plan: self,
             faults,
+            execution: kit.execution(ID),
             kit,
-            execution,
             waits: 0,
+            answers: Vec::new(),
+            sent: BTreeMap::new(),
             repairs: 0,
             undone: false,
             cancelled: false,
             was_stuck: false,
             complaint: None,
         };
-        let ended = course.run();
+        let ended = started.and_then(|_| course.run());
         let seen = ended.and_then(|()| course.look(&world));
+        then(&mut course);
         course.kit.forgive();
         seen
+    }
+
+    /// What the check says of a world in which nothing was done, if it is told this outcome.
+    pub fn of_nothing(&self, outcome: &Outcome) -> Option<String> {
+        self.complaint(&(self.world)(), outcome)
+    }
+
+    fn complaint(&self, world: &S, outcome: &Outcome) -> Option<String> {
+        let check = AssertUnwindSafe(|| (self.check)(world, outcome));
+        catch_unwind(check).unwrap_or_else(|panic| Err(panic_text(&*panic))).err()
     }
 }
 
@@ -147,16 +192,11 @@ impl<W: Workflow, S> Course<'_, W, S> {
         if self.faults.contains(&Fault::CancelledAt(self.waits)) {
             return self.cancel();
         }
-        let awaited = status.waits_for.iter().find_map(|waits| match waits {
-            WaitsFor::Event { types, ord, .. } => {
-                let event = self.plan.events.iter().find(|(event, _)| types.contains(event))?;
-                Some((*ord, event.clone()))
-            }
-            _ => None,
-        });
-        if let Some((ord, (event, payload))) = awaited {
+        if let Some((ord, given)) = self.answer(status) {
+            let (event, payload) = &self.plan.events[given];
+            *self.sent.entry(event.clone()).or_default() += 1;
             let id = format!("explored-{ord}");
-            let send = |handle: &Handle<W::Output>| handle.send_event(&event, &payload).id(&id);
+            let send = |handle: &Handle<W::Output>| handle.send_event(event, payload).id(&id);
             return self.kit.ask(&self.execution, send).map(drop);
         }
         if self.kit.skip()? {
@@ -164,6 +204,41 @@ impl<W: Workflow, S> Course<'_, W, S> {
         }
         // Nobody sends what it waits for.
         self.cancel()
+    }
+
+    /// The event that a wait gets: of its type the first that was not sent yet, or the last.
+    fn answer(&mut self, status: &ExecutionStatus) -> Option<(Ordinal, usize)> {
+        for waits in &status.waits_for {
+            let WaitsFor::Event { types, ord, until_us } = waits else { continue };
+            let events = self.plan.events.iter().enumerate();
+            let choice: Vec<usize> =
+                events.filter(|(_, (event, _))| types.contains(event)).map(|(n, _)| n).collect();
+            let Some(first) = choice.first() else { continue };
+            let nth = match self.answers.iter().position(|answer| answer.ord == *ord) {
+                Some(before) => before + 1,
+                None => {
+                    let (event, _) = &self.plan.events[*first];
+                    let sent = self.sent.get(event).copied().unwrap_or(0);
+                    let mut same = choice.iter().filter(|n| self.plan.events[**n].0 == *event);
+                    let given = same.clone().nth(sent).or(same.next_back()).unwrap_or(first);
+                    let (given, ends) = (*given, until_us.is_some());
+                    self.answers.push(Answer { ord: *ord, choice, given, ends });
+                    self.answers.len()
+                }
+            };
+            let other = self.faults.iter().find_map(|fault| match fault {
+                Fault::Answered(n, event, _) if *n == nth => Some(Some(*event)),
+                Fault::Unanswered(n) if *n == nth => Some(None),
+                _ => None,
+            });
+            let given = match other {
+                None => self.answers[nth - 1].given,
+                Some(Some(event)) => event,
+                Some(None) => continue,
+            };
+            return Some((*ord, given));
+        }
+        None
     }
 
     fn cancel(&mut self) -> Result<(), Error> {
@@ -233,21 +308,29 @@ impl<W: Workflow, S> Course<'_, W, S> {
     fn look(&mut self, world: &S) -> Result<Seen, Error> {
         let status = self.kit.status(&self.execution)?;
         let outcome = Outcome::new(&status, self.kit.attention()?);
-        let check = AssertUnwindSafe(|| (self.plan.check)(world, &outcome));
-        let checked = catch_unwind(check).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            Err(text.unwrap_or_else(|| "the check panicked".to_owned()))
-        });
+        let complaint = self.plan.complaint(world, &outcome);
         Ok(Seen {
-            complaint: self.complaint.take().or(checked.err()),
-            unfired: self.kit.verify().err().map(|error| error.to_string()).into_iter().collect(),
-            steps: self.kit.script().seen(Target::Step),
+            complaint: self.complaint.take().or(complaint),
+            unfired: self.unfired(),
+            steps: self.kit.script().known(Target::Step),
+            undos: self.kit.script().known(Target::Undo),
             writes: self.kit.writes(),
             waits: self.waits,
+            answers: std::mem::take(&mut self.answers),
             was_stuck: self.was_stuck,
-            timeline: self.kit.timeline(&self.execution)?,
             outcome,
         })
+    }
+
+    /// What never took effect, in words.
+    fn unfired(&mut self) -> Vec<String> {
+        let kit = self.kit.verify().err().map(|error| error.to_string());
+        let of_course = self.faults.iter().filter(|fault| match fault {
+            Fault::CancelledAt(n) => self.waits < *n,
+            Fault::Answered(n, ..) | Fault::Unanswered(n) => self.answers.len() < *n,
+            Fault::Undone => !self.undone,
+            _ => false,
+        });
+        kit.into_iter().chain(of_course.map(|fault| format!("{fault} never came"))).collect()
     }
 }

@@ -11,13 +11,14 @@ use serde::Serialize;
 pub enum Column {
     /// Its body runs twice, or an attempt of a process that was given up lands late.
     RunTwice,
-    /// The process dies when the body has had its effect and nothing is recorded.
+    /// The process dies in the body, at each of its awaits and behind its effect, and nothing is
+    /// recorded; the next one runs the body again, or undoes what it does not know.
     DiesUnrecorded,
-    /// It fails for good, in each class, with and without an effect.
+    /// It fails for good, in each class, with and without an effect, and by its timeout.
     FailsForGood,
     /// The execution is cancelled while the body is in flight, before and after its effect.
     Cancelled,
-    /// Its undo runs twice, also because the process dies when it has had its effect.
+    /// Its undo runs twice, also because the process dies in it.
     UndoTwice,
     /// Its undo fails for good, and a person has it tried again.
     UndoFails,
@@ -37,9 +38,9 @@ impl Column {
     pub fn title(self) -> &'static str {
         match self {
             Column::RunTwice => "run twice",
-            Column::DiesUnrecorded => "dies before the effect is recorded",
+            Column::DiesUnrecorded => "dies in it",
             Column::FailsForGood => "fails for good",
-            Column::Cancelled => "cancelled meanwhile",
+            Column::Cancelled => "cancelled in it",
             Column::UndoTwice => "undo run twice",
             Column::UndoFails => "undo fails",
         }
@@ -66,14 +67,21 @@ pub struct Finding {
 pub struct Report {
     /// The workflow.
     pub workflow: String,
-    /// How many worlds were run.
+    /// The name of the exploration: that of the workflow, unless it was given one.
+    pub name: String,
+    /// How many worlds were run, the plain one among them, and those left out that are `unfired`.
     pub worlds: u64,
+    /// The worlds in which what should go wrong never took effect, because they went another way
+    /// before. They show nothing.
+    pub unfired: Vec<String>,
     /// The steps, in the order in which they first ran, each with its cells.
     pub steps: Vec<(String, BTreeMap<Column, String>)>,
     /// What happened to the execution as a whole: in words, and how it came out.
     pub execution: Vec<(String, String)>,
     /// Steps that were attempted only when something had gone wrong: nothing was tried on them.
     pub unexplored: Vec<String>,
+    /// What else the exploration does not show, in words.
+    pub notes: Vec<String>,
     /// Where the check does not hold.
     pub findings: Vec<Finding>,
 }
@@ -81,8 +89,9 @@ pub struct Report {
 /// No cell is wider.
 const CELL_CHARS_MAX: usize = 60;
 
-/// No more findings are printed; all of them are in the data.
-const FINDINGS_SHOWN_MAX: usize = 20;
+/// No more matters are printed, and no more worlds of one of them; all of them are in the data.
+const MATTERS_SHOWN_MAX: usize = 20;
+const WORLDS_SHOWN_MAX: usize = 5;
 
 impl Report {
     /// Whether the check holds in every world.
@@ -95,17 +104,63 @@ impl Report {
         self.to_string()
     }
 
-    fn table(&self) -> Vec<Vec<String>> {
+    /// The findings, those of one cell together, and elsewhere those that say the same.
+    fn matters(&self) -> Vec<Vec<&Finding>> {
+        let mut matters: Vec<Vec<&Finding>> = Vec::new();
+        for finding in &self.findings {
+            let same = |matter: &&mut Vec<&Finding>| {
+                let first = matter[0];
+                let says = first.step.is_some() || first.says == finding.says;
+                (&first.step, first.column) == (&finding.step, finding.column) && says
+            };
+            match matters.iter_mut().find(same) {
+                Some(matter) => matter.push(finding),
+                None => matters.push(vec![finding]),
+            }
+        }
+        matters
+    }
+
+    fn table(&self, matters: &[Vec<&Finding>]) -> Vec<Vec<String>> {
         let titles = Column::ALL.iter().map(|column| column.title().to_owned());
         let mut rows = vec![std::iter::once("step".to_owned()).chain(titles).collect::<Vec<_>>()];
         for (step, cells) in &self.steps {
-            let cell = |column| cells.get(column).map_or("–", String::as_str);
-            let cells = Column::ALL.iter().map(|column| escape(cell(column)));
+            let cell = |column: &Column| {
+                let of_cell = |matter: &Vec<&Finding>| {
+                    matter[0].step.as_ref() == Some(step) && matter[0].column == Some(*column)
+                };
+                match matters.iter().position(of_cell) {
+                    Some(place) => format!("**not ok: {}**", place + 1),
+                    None => escape(cells.get(column).map_or("–", String::as_str)),
+                }
+            };
+            let cells = Column::ALL.iter().map(cell);
             // The first of its name is known by the name.
             let step = step.strip_suffix("#1").unwrap_or(step);
             rows.push(std::iter::once(escape(step)).chain(cells).collect());
         }
         rows
+    }
+
+    fn fmt_matter(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        place: usize,
+        matter: &[&Finding],
+    ) -> fmt::Result {
+        let first = matter[0];
+        writeln!(f, "\n{}. {}", place + 1, first.says.trim_end().replace('\n', "\n   "))?;
+        writeln!(f, "   when {}", first.fault)?;
+        for finding in matter.iter().skip(1).take(WORLDS_SHOWN_MAX) {
+            match finding.says == first.says {
+                true => writeln!(f, "   and when {}", finding.fault)?,
+                false => writeln!(f, "   and when {}: {}", finding.fault, short(&finding.says))?,
+            }
+        }
+        if let more @ 1.. = matter.len().saturating_sub(1 + WORLDS_SHOWN_MAX) {
+            writeln!(f, "   and in {more} more")?;
+        }
+        writeln!(f, "   again: {}", first.again)
     }
 }
 
@@ -124,7 +179,8 @@ fn escape(text: &str) -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = self.table();
+        let matters = self.matters();
+        let rows = self.table(&matters);
         let width = |place: usize| {
             rows.iter().map(|row: &Vec<String>| row[place].chars().count()).max().unwrap_or(0)
         };
@@ -149,23 +205,29 @@ impl fmt::Display for Report {
             let steps = self.unexplored.join(", ");
             writeln!(f, "- attempted only after something went wrong, and not explored: {steps}")?;
         }
-        if !self.execution.is_empty() || !self.unexplored.is_empty() {
+        for note in &self.notes {
+            writeln!(f, "- {note}")?;
+        }
+        if let unfired @ 1.. = self.unfired.len() {
+            let shown = self.unfired.iter().take(WORLDS_SHOWN_MAX).map(String::as_str);
+            let names = shown.collect::<Vec<_>>().join(", ");
+            let more = if unfired > WORLDS_SHOWN_MAX { ", …" } else { "" };
+            writeln!(f, "- never took effect, and show nothing: {unfired} more ({names}{more})")?;
+        }
+        let said = [&self.unexplored, &self.notes, &self.unfired];
+        if !self.execution.is_empty() || said.iter().any(|said| !said.is_empty()) {
             writeln!(f)?;
         }
+        let (name, worlds) = (&self.name, self.worlds);
         match self.findings.len() {
-            0 => writeln!(f, "{}: the check holds in all {} worlds", self.workflow, self.worlds)?,
-            n => writeln!(
-                f,
-                "{}: the check does not hold in {n} of {} worlds",
-                self.workflow, self.worlds
-            )?,
+            0 if worlds == 0 => writeln!(f, "{name}: nothing was run")?,
+            0 => writeln!(f, "{name}: the check holds in all {worlds} worlds")?,
+            n => writeln!(f, "{name}: the check does not hold in {n} of {worlds} worlds")?,
         }
-        for (place, finding) in self.findings.iter().take(FINDINGS_SHOWN_MAX).enumerate() {
-            writeln!(f, "\n{}. {}", place + 1, finding.says.trim_end().replace('\n', "\n   "))?;
-            writeln!(f, "   when {}", finding.fault)?;
-            writeln!(f, "   again: {}", finding.again)?;
+        for (place, matter) in matters.iter().take(MATTERS_SHOWN_MAX).enumerate() {
+            self.fmt_matter(f, place, matter)?;
         }
-        if let more @ 1.. = self.findings.len().saturating_sub(FINDINGS_SHOWN_MAX) {
+        if let more @ 1.. = matters.len().saturating_sub(MATTERS_SHOWN_MAX) {
             writeln!(f, "\n… and {more} more")?;
         }
         Ok(())

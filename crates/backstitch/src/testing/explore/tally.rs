@@ -9,6 +9,7 @@ use super::ONLY;
 use super::fault::Fault;
 use super::one::Seen;
 use super::report::{Column, Finding, Report, short};
+use crate::error::Error;
 
 /// The name of a world.
 pub(super) fn name(faults: &[Fault]) -> String {
@@ -18,68 +19,92 @@ pub(super) fn name(faults: &[Fault]) -> String {
 
 /// What the cells will say.
 pub(super) struct Tally {
-    cells: BTreeMap<(String, Column), String>,
+    cells: BTreeMap<(String, Column), Cell>,
     steps: Vec<String>,
     unexplored: Vec<String>,
     /// Of the worlds in which something happens to the execution: how many, and where the check holds.
     whole: BTreeMap<&'static str, (u64, u64)>,
 }
 
+#[derive(Default)]
+struct Cell {
+    /// What the first world says in which the check holds.
+    holds: String,
+    /// What the first world says in which it does not, and how many there are.
+    complaint: String,
+    complaints: u64,
+}
+
 impl Tally {
     pub fn new(plain: &Seen) -> Tally {
-        let steps = plain.steps.clone();
+        let steps = plain.steps.iter().map(|known| known.key.to_string()).collect();
         Tally { cells: BTreeMap::new(), steps, unexplored: Vec::new(), whole: BTreeMap::new() }
     }
 
-    pub fn add(&mut self, faults: &[Fault], mut seen: Seen, report: &mut Report) {
-        for step in seen.steps.drain(..) {
-            if !self.steps.contains(&step) && !self.unexplored.contains(&step) {
-                self.unexplored.push(step);
-            }
-        }
-        if !seen.unfired.is_empty() && faults.iter().any(|fault| fault.cell().is_some()) {
-            // It went another way before that could happen.
-            return;
-        }
-        let complaint = seen.complaint.clone();
-        match faults {
-            [fault, ..] if fault.cell().is_some() => {
-                let (step, column) = fault.cell().expect("looked at above");
-                let cell = self.cells.entry((step.to_owned(), column)).or_default();
-                match &complaint {
-                    Some(says) if !cell.starts_with("**") => *cell = format!("**{}**", short(says)),
-                    None if cell.is_empty() => *cell = holds(column, &seen),
-                    Some(_) | None => {}
+    pub fn add(&mut self, faults: &[Fault], ended: Result<Seen, Error>, report: &mut Report) {
+        let (complaint, holds_so) = match ended {
+            Err(endless) => (Some(endless.to_string()), None),
+            Ok(seen) => {
+                for step in seen.steps.iter().map(|known| known.key.to_string()) {
+                    if !self.steps.contains(&step) && !self.unexplored.contains(&step) {
+                        self.unexplored.push(step);
+                    }
                 }
+                if !seen.unfired.is_empty() && seen.complaint.is_none() {
+                    // It went another way before that could happen.
+                    report.unfired.push(name(faults));
+                    return;
+                }
+                (seen.complaint.clone(), Some(seen))
             }
-            _ => {
-                let what = match faults.first() {
-                    Some(Fault::Dies(..)) => "dies before or after each of its writes",
-                    Some(Fault::CancelledAt(_)) => "cancelled at each of its waits",
-                    _ => "undone after it succeeded",
-                };
-                let (all, good) = self.whole.entry(what).or_default();
-                *all += 1;
-                *good += u64::from(complaint.is_none());
+        };
+        report.worlds += 1;
+        let fault = &faults[0];
+        if let Some((step, column)) = fault.cell() {
+            let cell = self.cells.entry((step.to_owned(), column)).or_default();
+            match (&complaint, holds_so) {
+                (Some(says), _) => {
+                    cell.complaints += 1;
+                    if cell.complaint.is_empty() {
+                        cell.complaint = short(says);
+                    }
+                }
+                (None, Some(seen)) if cell.holds.is_empty() => cell.holds = holds(column, &seen),
+                (None, _) => {}
             }
+        } else if let Some(what) = fault.whole() {
+            let (all, good) = self.whole.entry(what).or_default();
+            *all += 1;
+            *good += u64::from(complaint.is_none());
         }
-        report.findings.extend(complaint.map(|says| Finding::new(faults, says)));
+        report.findings.extend(complaint.map(|says| Finding::new(report, faults, says)));
     }
 
     pub fn finish(mut self, report: &mut Report) {
         for step in self.steps {
             let columns = self.cells.extract_if(.., |(of, _), _| *of == step);
-            let cells = columns.map(|((_, column), cell)| (column, cell)).collect();
+            let cells = columns.map(|((_, column), cell)| (column, cell.text())).collect();
             report.steps.push((step, cells));
         }
         for (what, (all, good)) in self.whole {
+            let worlds = if all == 1 { "world" } else { "worlds" };
             let came_out = match all - good {
-                0 => format!("ok ({all} worlds)"),
-                bad => format!("**not ok in {bad} of {all} worlds**"),
+                0 => format!("ok ({all} {worlds})"),
+                bad => format!("**not ok in {bad} of {all} {worlds}**"),
             };
             report.execution.push((what.to_owned(), came_out));
         }
         report.unexplored = self.unexplored;
+    }
+}
+
+impl Cell {
+    fn text(&self) -> String {
+        match self.complaints {
+            0 => self.holds.clone(),
+            1 => format!("**{}**", self.complaint),
+            n => format!("**{}** and {} more", self.complaint, n - 1),
+        }
     }
 }
 
@@ -94,26 +119,31 @@ fn holds(column: Column, seen: &Seen) -> String {
     match column {
         Column::RunTwice | Column::DiesUnrecorded | Column::UndoTwice => "ok",
         Column::FailsForGood | Column::Cancelled => ended,
-        Column::UndoFails if seen.was_stuck => "Stuck, attention raised",
+        Column::UndoFails if seen.was_stuck => "Stuck, listed",
         Column::UndoFails => ended,
     }
     .to_owned()
 }
 
 impl Finding {
-    pub(super) fn new(faults: &[Fault], says: String) -> Finding {
+    pub(super) fn new(report: &Report, faults: &[Fault], says: String) -> Finding {
         let cell = faults.first().and_then(Fault::cell);
         let fault = match faults {
             [] => "nothing goes wrong".to_owned(),
             faults => name(faults),
         };
         let run = match std::thread::current().name() {
-            Some(test) if test != "main" => format!("cargo test {test} -- --nocapture"),
+            Some(test) if test != "main" => {
+                format!("cargo test {test} -- --exact --nocapture")
+            }
             _ => std::env::args().next().unwrap_or_default(),
         };
         let again = match faults {
             [] => run,
-            faults => format!("{ONLY}='{}' {run}", name(faults).replace('\'', "'\\''")),
+            faults => {
+                let world = format!("{}: {}", report.name, name(faults)).replace('\'', "'\\''");
+                format!("{ONLY}='{world}' {run}")
+            }
         };
         let (step, column) = cell.map(|(step, column)| (step.to_owned(), column)).unzip();
         Finding { fault, step, column, says, again }

@@ -133,12 +133,16 @@ impl TestKit {
         })
     }
 
-    /// Its journal, drawn.
+    /// Its journal, drawn; and below it what landed late and panicked, which no journal knows.
     ///
     /// # Errors
     /// As [`Handle::journal`].
     pub fn timeline<T>(&mut self, execution: &Execution<T>) -> Result<String, Error> {
-        Ok(timeline::draw(&self.journal(execution)?, timeline::Style::Plain))
+        let mut drawn = timeline::draw(&self.journal(execution)?, timeline::Style::Plain);
+        for panic in &self.late_panics {
+            drawn += &format!("\n{panic}");
+        }
+        Ok(drawn)
     }
 
     /// The open matters of all executions.

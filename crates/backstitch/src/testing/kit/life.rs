@@ -3,19 +3,23 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use backstitch_engine::program::Intercept;
 use backstitch_store::fault::{FaultPlan, FaultStore};
 
 use super::TestKit;
 use crate::app::App;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::open::Backstitch;
 use crate::testing::process::Process;
 
 /// How long code of the user may be seen to wait for something real before it is taken to hang.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// How long a process may go on and on at one instant: longer than any body of a test works at a
+/// stretch.
+const RESTLESS: Duration = Duration::from_secs(30);
 
 /// The process that lives.
 pub(super) struct Live {
@@ -23,6 +27,20 @@ pub(super) struct Live {
     pub plan: FaultPlan,
     /// Last: what runs in it is dropped when nothing above is needed any more.
     pub process: Process,
+}
+
+/// How it went on at one instant.
+enum Came {
+    Rest,
+    Death,
+    NoRest,
+}
+
+/// What a panic says.
+pub(in crate::testing) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    text.unwrap_or_else(|| "it panicked".to_owned())
 }
 
 /// A death at a write, counted over all processes.
@@ -40,12 +58,36 @@ pub(super) enum CrashSide {
 
 impl TestKit {
     /// Lets land what a worker sent off that nobody believes any more.
+    ///
+    /// # Errors
+    /// `Testing`, when it does not come to its end.
     pub(in crate::testing) fn land_late(&mut self) -> Result<(), Error> {
-        let late = self.script.take_late();
-        let live = self.live()?;
-        for effect in late {
-            // Nobody hears how it ends, nor that it panics.
-            let _ = catch_unwind(AssertUnwindSafe(|| live.process.block_on(effect)));
+        for (key, mut effect) in self.script.take_late() {
+            let script = self.script.clone();
+            let live = self.live()?;
+            let began = Instant::now();
+            let landed = AssertUnwindSafe(|| {
+                live.process.block_on(async {
+                    while began.elapsed() < RESTLESS && script.spins().is_none() {
+                        if tokio::time::timeout(PATIENCE, &mut effect).await.is_ok() {
+                            return Ok(());
+                        }
+                    }
+                    Err(script.spins().unwrap_or(format!("{RESTLESS:?} were not enough")))
+                })
+            });
+            match catch_unwind(landed) {
+                Ok(Ok(())) => {}
+                Ok(Err(why)) => {
+                    let what = format!("what step {key:?} sent off does not end");
+                    return Err(Error::new(ErrorKind::Testing, format!("{what}: {why}")));
+                }
+                // Nobody hears of it in the engine.
+                Err(panic) => {
+                    let text = panic_text(&*panic);
+                    self.late_panics.push(format!("what {key} sent off landed late: {text}"));
+                }
+            }
         }
         Ok(())
     }
@@ -78,33 +120,50 @@ impl TestKit {
     }
 
     /// Lets everything happen that happens by itself at this instant, and by whichever process.
+    ///
+    /// # Errors
+    /// `Testing`, when it never comes to rest.
     pub(in crate::testing) fn settle(&mut self) -> Result<(), Error> {
         let script = self.script.clone();
         loop {
             let live = self.live()?;
-            let lives = live.process.block_on(async {
+            let came = live.process.block_on(async {
                 loop {
                     tokio::select! {
                         biased;
-                        () = live.plan.died() => return false,
+                        () = live.plan.died() => return Came::Death,
                         () = live.process.quiet() => {}
+                        () = tokio::time::sleep(RESTLESS) => return Came::NoRest,
                     }
                     if live.plan.is_dead() {
                         continue;
                     }
+                    script.rests();
+                    if script.spins().is_some() {
+                        return Came::NoRest;
+                    }
                     if !script.is_at_work() {
-                        return true;
+                        return Came::Rest;
                     }
                     // Something real is awaited: a timer of the machine, another thread.
                     if tokio::time::timeout(PATIENCE, script.ended()).await.is_err() {
-                        return true;
+                        return Came::Rest;
                     }
                 }
             });
-            if lives {
-                return Ok(());
+            match came {
+                Came::Rest => return Ok(()),
+                Came::Death => self.bury(),
+                Came::NoRest => {
+                    let why = self.script.spins().unwrap_or_else(|| {
+                        format!(
+                            "for {RESTLESS:?} there was always something to do, and the clock \
+                             stands: a task that a body spawned spins, for example"
+                        )
+                    });
+                    return Err(Error::new(ErrorKind::Testing, why));
+                }
             }
-            self.bury();
         }
     }
 
@@ -122,7 +181,7 @@ impl TestKit {
             let store = FaultStore::new(Arc::new(self.disk.clone()), plan.clone());
             let builder = Backstitch::on(Arc::new(store)).clock(Arc::new(self.clock.clone()));
             let intercept: Arc<dyn Intercept> = Arc::new(self.script.clone());
-            let builder = builder.under_test(self.processes, intercept);
+            let builder = builder.under_test(self.processes, intercept).keep_forever();
             let builder = self.setups.iter().fold(builder, |builder, setup| setup(builder));
             let app = process.block_on(async { builder.run().await })?;
             self.live = Some(Live { app, plan, process });

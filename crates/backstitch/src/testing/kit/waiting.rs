@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use backstitch_core::event::BlockKind;
 use backstitch_core::status::Status;
 use backstitch_engine::Clock;
 use serde::de::DeserializeOwned;
@@ -187,7 +188,13 @@ impl TestKit {
     ) -> Error {
         let mut message = format!("execution {:?} does not reach {what}: {why}", execution.id);
         message += &format!("; its status is {}", status.status);
-        for (_, step, failure) in &status.blocks {
+        for (kind, step, failure) in &status.blocks {
+            if *kind == BlockKind::Mismatch
+                && let Some(what) = self.bad_mock(&failure.message)
+            {
+                message += &format!(", blocked: {what}");
+                continue;
+            }
             let step = step.as_ref().map(|step| format!(" by step {step}")).unwrap_or_default();
             message += &format!(", blocked{step}: {failure}");
         }
@@ -199,5 +206,18 @@ impl TestKit {
             seen => message += &format!("; steps that were attempted: {}", seen.join(", ")),
         }
         Error::new(ErrorKind::Testing, message)
+    }
+
+    /// Says of a value that the code cannot read that it came from a mock, if it did: nothing is wrong
+    /// with the code then, nor with its journal.
+    fn bad_mock(&self, says: &str) -> Option<String> {
+        let (step, why) = says.split_once(", whose output: ")?;
+        let of = |name: &String| step.contains(&format!("step {name:?} at "));
+        let name = self.script.answered().into_iter().find(of)?;
+        let why = why.split(". Deploy the code").next().unwrap_or(why);
+        Some(format!(
+            "the mock of step {name:?} returns what the step does not: {why}; give Mock::output what \
+             the body returns"
+        ))
     }
 }
