@@ -132,7 +132,7 @@ fn a_world_of_an_exploration_is_run_again_by_its_name() {
     );
     // A death that never comes shows nothing.
     let run = only("flawed: twice:charge-card#1 + dies-after-write:99");
-    let says = "never took effect: crash_after(99) never took effect; there were ";
+    let says = "is another world: crash_after(99) never took effect; there were ";
     assert!(run.stderr.contains(says), "{run:?}");
     let run = only("undo-twice:charge-crad#1");
     assert_eq!(run.code, Some(1), "{run:?}");

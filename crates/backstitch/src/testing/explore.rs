@@ -353,8 +353,11 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
             Ok(seen) => (seen.complaint, seen.unfired),
             Err(endless) => (Some(endless.to_string()), Vec::new()),
         };
-        if complaint.is_none() && !unfired.is_empty() {
-            let message = format!("{} never took effect: {}", name(faults), unfired.join("; "));
+        if !unfired.is_empty() {
+            let mut message = format!("{} is another world: {}", name(faults), unfired.join("; "));
+            if let Some(says) = complaint {
+                message += &format!("; in this one the check says: {says}");
+            }
             return Err(Error::new(ErrorKind::Testing, message));
         }
         report.findings.extend(complaint.map(|says| Finding::new(&report, faults, says)));

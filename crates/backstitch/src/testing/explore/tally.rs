@@ -50,8 +50,9 @@ impl Tally {
                         self.unexplored.push(step);
                     }
                 }
-                if !seen.unfired.is_empty() && seen.complaint.is_none() {
-                    // It went another way before that could happen.
+                if !seen.unfired.is_empty() && (seen.complaint.is_none() || faults.len() > 1) {
+                    // It went another way before that could happen; of a pair there is a world with
+                    // the one that did.
                     report.unfired.push(name(faults));
                     return;
                 }
