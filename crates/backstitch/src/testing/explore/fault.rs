@@ -124,14 +124,14 @@ impl Fault {
         }
     }
 
-    /// Where in the table it belongs: the step, and the column.
-    pub fn cell(&self) -> Option<(&str, Column)> {
+    /// Where in the report it belongs.
+    pub fn place(&self) -> Place<'_> {
         let (at, column) = match self {
-            Fault::Dies(..)
-            | Fault::CancelledAt(_)
-            | Fault::Answered(..)
-            | Fault::Unanswered(_)
-            | Fault::Undone => return None,
+            Fault::Dies(..) => return Place::Whole("dies before or after each of its writes"),
+            Fault::CancelledAt(_) => return Place::Whole("cancelled at each of its waits"),
+            Fault::Answered(..) => return Place::Whole("a wait is answered with another event"),
+            Fault::Unanswered(_) => return Place::Whole("a wait is not answered in time"),
+            Fault::Undone => return Place::Whole("undone after it succeeded"),
             Fault::Twice(at) | Fault::Stale(at) => (at, Column::RunTwice),
             Fault::DiesAt(_, at) | Fault::Unrecorded(at) | Fault::UnrecordedCancelled(at) => {
                 (at, Column::DiesUnrecorded)
@@ -145,20 +145,16 @@ impl Fault {
             }
             Fault::UndoFails(_, at) => (at, Column::UndoFails),
         };
-        Some((&at.step, column))
+        Place::Cell(&at.step, column)
     }
+}
 
-    /// What happens to the execution as a whole, in words; absent if it belongs in the table.
-    pub fn whole(&self) -> Option<&'static str> {
-        match self {
-            Fault::Dies(..) => Some("dies before or after each of its writes"),
-            Fault::CancelledAt(_) => Some("cancelled at each of its waits"),
-            Fault::Answered(..) => Some("a wait is answered with another event"),
-            Fault::Unanswered(_) => Some("a wait is not answered in time"),
-            Fault::Undone => Some("undone after it succeeded"),
-            _ => None,
-        }
-    }
+/// Where in a report a world belongs.
+pub(super) enum Place<'a> {
+    /// In the table: the step, and the column.
+    Cell(&'a str, Column),
+    /// Below it: what happens to the execution as a whole.
+    Whole(&'static str),
 }
 
 /// A person repairs what is behind a call for attention; the rest lasts.

@@ -6,7 +6,7 @@ use backstitch_core::event::RollbackOutcome;
 use backstitch_core::status::Status;
 
 use super::ONLY;
-use super::fault::Fault;
+use super::fault::{Fault, Place};
 use super::one::Seen;
 use super::report::{Column, Finding, Report, short};
 use crate::error::Error;
@@ -60,23 +60,23 @@ impl Tally {
             }
         };
         report.worlds += 1;
-        let fault = &faults[0];
-        if let Some((step, column)) = fault.cell() {
-            let cell = self.cells.entry((step.to_owned(), column)).or_default();
-            match (&complaint, holds_so) {
-                (Some(says), _) => {
-                    cell.complaints += 1;
-                    if cell.complaint.is_empty() {
-                        cell.complaint = short(says);
+        match faults[0].place() {
+            Place::Cell(step, column) => {
+                let cell = self.cells.entry((step.to_owned(), column)).or_default();
+                cell.complaints += u64::from(complaint.is_some());
+                match (&complaint, holds_so) {
+                    (Some(says), _) if cell.complaint.is_empty() => cell.complaint = short(says),
+                    (None, Some(seen)) if cell.holds.is_empty() => {
+                        cell.holds = holds(column, &seen);
                     }
+                    (Some(_), _) | (None, _) => {}
                 }
-                (None, Some(seen)) if cell.holds.is_empty() => cell.holds = holds(column, &seen),
-                (None, _) => {}
             }
-        } else if let Some(what) = fault.whole() {
-            let (all, good) = self.whole.entry(what).or_default();
-            *all += 1;
-            *good += u64::from(complaint.is_none());
+            Place::Whole(what) => {
+                let (all, good) = self.whole.entry(what).or_default();
+                *all += 1;
+                *good += u64::from(complaint.is_none());
+            }
         }
         report.findings.extend(complaint.map(|says| Finding::new(report, faults, says)));
     }
@@ -128,7 +128,10 @@ fn holds(column: Column, seen: &Seen) -> String {
 
 impl Finding {
     pub(super) fn new(report: &Report, faults: &[Fault], says: String) -> Finding {
-        let cell = faults.first().and_then(Fault::cell);
+        let (step, column) = match faults.first().map(Fault::place) {
+            Some(Place::Cell(step, column)) => (Some(step.to_owned()), Some(column)),
+            Some(Place::Whole(_)) | None => (None, None),
+        };
         let fault = match faults {
             [] => "nothing goes wrong".to_owned(),
             faults => name(faults),
@@ -146,7 +149,6 @@ impl Finding {
                 format!("{ONLY}='{world}' {run}")
             }
         };
-        let (step, column) = cell.map(|(step, column)| (step.to_owned(), column)).unzip();
         Finding { fault, step, column, says, again }
     }
 }
