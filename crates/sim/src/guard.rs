@@ -26,11 +26,11 @@ struct Watch {
 struct TooMuch;
 
 /// Lets a world live on this thread, and gives what was wrong with that as such: sentences that begin
-/// with what they are about.
+/// with what they are about; and the work that it was.
 ///
 /// A panic in it is silent and ends nothing but the task in which it happens. Bodies that panic by
 /// order do so by `resume_unwind`, and do not count.
-pub(crate) fn over(live: impl FnOnce()) -> Vec<String> {
+pub(crate) fn over(live: impl FnOnce()) -> (Vec<String>, u64) {
     keep_panics_quiet();
     WATCH.set(Some(Watch::default()));
     let lived = catch_unwind(AssertUnwindSafe(live));
@@ -44,7 +44,7 @@ pub(crate) fn over(live: impl FnOnce()) -> Vec<String> {
     } else if lived.is_err() && wrong.is_empty() {
         wrong.push("panic: the simulated world ended in a panic".to_owned());
     }
-    wrong
+    (wrong, watch.work)
 }
 
 /// A piece of work is done. Does not return when it was one too many: what goes round in circles is
@@ -59,6 +59,12 @@ pub(crate) fn work() {
     if too_much && !std::thread::panicking() {
         resume_unwind(Box::new(TooMuch));
     }
+}
+
+/// Whether something in the world panicked. There is nothing more to find out in it: a run that nobody
+/// drives any more would only be waited for.
+pub(crate) fn has_panicked() -> bool {
+    WATCH.with_borrow(|watch| watch.as_ref().is_some_and(|watch| !watch.panics.is_empty()))
 }
 
 /// A backtrace for each panic of an engine with a bug takes longer than the world.
@@ -89,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_world_that_goes_round_in_circles_is_ended_and_named() {
-        let wrong = over(|| {
+        let (wrong, _) = over(|| {
             loop {
                 // As the owner of a run does, and is torn out of it.
                 let _ = catch_unwind(|| {
@@ -107,8 +113,8 @@ mod tests {
     fn a_panic_that_somebody_catches_is_told_all_the_same_and_one_by_order_is_not() {
         let caught = || drop(catch_unwind(|| panic!("an illegal row")));
         let ordered = || drop(catch_unwind(|| resume_unwind(Box::new("by order"))));
-        assert!(matches!(over(caught).as_slice(), [why] if why.contains("an illegal row")));
-        assert!(over(ordered).is_empty());
-        assert!(over(work).is_empty());
+        assert!(matches!(over(caught).0.as_slice(), [why] if why.contains("an illegal row")));
+        assert!(over(ordered).0.is_empty());
+        assert_eq!(over(work), (Vec::new(), 1));
     }
 }

@@ -31,6 +31,8 @@ pub struct Report {
     pub trace: String,
     /// Broken promises.
     pub violations: Vec<String>,
+    /// How much happened, in pieces of work.
+    pub work: u64,
 }
 
 /// Simulates the world of a seed.
@@ -49,7 +51,7 @@ pub fn shrink(seed: u64) -> Report {
 
 fn report(plan: &plan::Plan) -> Report {
     let history = History::default();
-    let mut violations = guard::over(|| world::run(plan, &history));
+    let (mut violations, work) = guard::over(|| world::run(plan, &history));
     let moments = history.moments();
     if violations.is_empty() {
         violations = checks::all(plan, &moments);
@@ -59,5 +61,5 @@ fn report(plan: &plan::Plan) -> Report {
         // Writing to a string does not fail.
         let _ = writeln!(trace, "{moment}");
     }
-    Report { seed: plan.seed, trace, violations }
+    Report { seed: plan.seed, trace, violations, work }
 }

@@ -6,18 +6,23 @@ use crate::report;
 /// So many smaller worlds are tried at most.
 const TRIES_MAX: usize = 1_500;
 
+/// So much work they are in all: a world that does not come to rest is tried less often.
+const WORK_MAX: u64 = 20_000_000;
+
 /// The smallest plan that was found to break the same promise.
 pub(crate) fn smallest(plan: Plan) -> Plan {
-    let Some(promise) = promise(&plan) else { return plan };
-    let (mut plan, mut tries) = (plan, 0);
+    let (Some(promise), _) = promise(&plan) else { return plan };
+    let (mut plan, mut tries, mut work) = (plan, 0, 0);
     loop {
         let mut shrunk = None;
         for smaller in smaller(&plan) {
             tries += 1;
-            if tries > TRIES_MAX {
+            if tries > TRIES_MAX || work > WORK_MAX {
                 return plan;
             }
-            if self::promise(&smaller).as_ref() == Some(&promise) {
+            let (broken, its_work) = self::promise(&smaller);
+            work += its_work;
+            if broken.as_ref() == Some(&promise) {
                 shrunk = Some(smaller);
                 break;
             }
@@ -29,11 +34,11 @@ pub(crate) fn smallest(plan: Plan) -> Plan {
     }
 }
 
-/// The name of the promise that a plan breaks first.
-fn promise(plan: &Plan) -> Option<String> {
-    let violations = report(plan).violations;
-    let first = violations.first()?;
-    first.split(':').next().map(str::to_owned)
+/// The name of the promise that a plan breaks first, and the work to find out.
+fn promise(plan: &Plan) -> (Option<String>, u64) {
+    let report = report(plan);
+    let first = report.violations.first().and_then(|first| first.split(':').next());
+    (first.map(str::to_owned), report.work)
 }
 
 /// Plans with a little less in them, the smallest first.

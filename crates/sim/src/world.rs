@@ -107,7 +107,7 @@ impl<'a> World<'a> {
 
     /// The processes of the plan, until nothing happens any more.
     fn live_through(&mut self) {
-        while self.tick < TICKS_MAX {
+        while self.tick < TICKS_MAX && !guard::has_panicked() {
             if self.live.is_none() {
                 let Some(process) = self.plan.processes.get(self.next_plan).cloned() else { break };
                 self.next_plan += 1;
@@ -294,6 +294,9 @@ impl<'a> World<'a> {
         }
         for round in 0..ROUNDS_MAX {
             guard::work();
+            if guard::has_panicked() {
+                break;
+            }
             let live = self.live.as_mut().expect("opened above");
             live.settle();
             live.collect(&mut self.errands, &self.history);
