@@ -13,6 +13,7 @@ const DEPTH_MAX: u32 = 3;
 pub(crate) fn plan(seed: u64) -> Plan {
     let mut dice = Dice::new(seed, 1);
     let executions = (0..dice.within(1, 3)).map(|_| execution(&mut dice)).collect::<Vec<_>>();
+    let executions = repeated(&mut Dice::new(seed, 5), executions);
     let mut dice = Dice::new(seed, 2);
     let deeds = deeds(&mut dice, executions.len());
     let mut dice = Dice::new(seed, 3);
@@ -38,6 +39,43 @@ fn execution(dice: &mut Dice) -> Execution {
     };
     let deadline_ms = dice.percent(10).then(|| dice.within(1, 60_000));
     Execution { program: Program { nodes, ends }, deadline_ms }
+}
+
+/// In some worlds steps have the names of others; they are told apart by their counts.
+fn repeated(dice: &mut Dice, mut executions: Vec<Execution>) -> Vec<Execution> {
+    if dice.percent(20) {
+        let names = dice.within(1, 3) as u32;
+        let programs = executions.iter_mut().map(|execution| &mut execution.program);
+        programs.for_each(|program| rename(&mut program.nodes, names));
+    }
+    executions
+}
+
+/// Gives steps one after another the names 1 to `names`, over and over.
+fn rename(nodes: &mut [Node], names: u32) {
+    let one = |spec: &mut StepSpec| spec.name = spec.name % names + 1;
+    for node in nodes {
+        match node {
+            Node::Step(spec) => one(spec),
+            Node::Hold(held, other, rest) => {
+                one(held);
+                one(other);
+                rename(rest, names);
+            }
+            Node::Catch(nodes) => rename(nodes, names),
+            Node::Join(branches) | Node::Race(branches) => {
+                branches.iter_mut().for_each(|branch| rename(branch, names));
+            }
+            Node::Select(left, right) => {
+                rename(left, names);
+                rename(right, names);
+            }
+            Node::Sleep { .. }
+            | Node::Wait { .. }
+            | Node::WaitAny { .. }
+            | Node::Publish { .. } => {}
+        }
+    }
 }
 
 fn nodes(dice: &mut Dice, names: &mut u32, depth: u32, most: u64) -> Vec<Node> {

@@ -62,7 +62,7 @@ pub(crate) enum Node {
     Hold(StepSpec, StepSpec, Vec<Node>),
 }
 
-/// A step; its name is `s` and the number.
+/// A step; its name is `s` and the number, and others may have the same.
 #[derive(Clone, Debug)]
 pub(crate) struct StepSpec {
     pub name: u32,
