@@ -193,7 +193,12 @@ fn with_undo(step: Step<String>, undo: &UndoSpec) -> Step<String> {
     step.rollback(async move |u| effect::undo(u, &undo).await)
 }
 
+/// Some delays come from a function, which grows evenly.
 fn retry(max_attempts: u32, delay_ms: u64) -> Retry {
+    if delay_ms % 8 == 4 {
+        let delay = move |attempt, _: &Failure| Duration::from_millis(delay_ms) * attempt;
+        return Retry::delays(delay).max_attempts(max_attempts);
+    }
     Retry::exponential(Duration::from_millis(delay_ms))
         .max_attempts(max_attempts)
         .jitter(if delay_ms.is_multiple_of(2) { Jitter::None } else { Jitter::Full })

@@ -15,6 +15,8 @@ mod grow;
 mod guard;
 mod history;
 mod plan;
+#[cfg(test)]
+mod recipes;
 mod shrink;
 mod world;
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use backstitch::core::event::Event;
 use backstitch::core::id::Ordinal;
-use backstitch::core::retry::Retry;
+use backstitch::core::retry::{Backoff, Retry};
 use backstitch::store::RunNo;
 use backstitch::{Jitter, Origin};
 
@@ -167,6 +167,8 @@ impl Recorded<'_> {
 fn due_us(retry: &Retry, spent: u32, later_ms: Option<u64>) -> Option<i64> {
     let us = match later_ms {
         Some(ms) => ms * 1_000,
+        // What a function gave stands nowhere else.
+        None if retry.backoff() == Backoff::Computed => return None,
         None if retry.jitter() == Jitter::None => retry.delay_us(spent, 0),
         None => return None,
     };

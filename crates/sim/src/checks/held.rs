@@ -1,5 +1,6 @@
-//! What holds a run, and until when: a pause, an undo that failed and halts, a deadline; and that
-//! whatever waits for a person is on his list. P6, P9, R1, R7, R10.
+//! What holds a run, and until when: a pause, an undo that failed and halts, code that does not fit
+//! the journal, a deadline; and that whatever waits for a person is on his list. P6, P9, P10, P13, R1,
+//! R7, R10.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,8 @@ struct Hold {
     /// Undos that failed for good, and are owed.
     failed: BTreeSet<Ordinal>,
     blocked: BTreeSet<Ordinal>,
+    /// The code does not fit the journal, or awaits the unknown.
+    unfit: bool,
 }
 
 pub(super) fn check(moments: &[Moment]) -> Violations {
@@ -74,6 +77,9 @@ impl Hold {
         halts: impl Fn(&Ordinal) -> bool,
     ) -> Option<String> {
         let name = event.name();
+        if self.unfit && goes_on_with_the_code(event) {
+            return Some(format!("P13: {name} with code that does not fit"));
+        }
         match event {
             Event::StepStarted(_)
             | Event::UndoStarted(_)
@@ -121,10 +127,12 @@ impl Hold {
             | Event::ExecutionFailed(_)
             | Event::ExecutionCancelled(_)
             | Event::ExecutionTerminated(_) => {
-                self.paused = false;
+                (self.paused, self.unfit) = (false, false);
                 self.blocked.clear();
             }
             Event::Blocked(e) if e.what() == BlockKind::Step => self.blocked.extend(e.ord),
+            Event::Blocked(_) => self.unfit = true,
+            Event::Unblocked(e) if e.what() != BlockKind::Step => self.unfit = false,
             Event::StepRetryRequested(e) => drop(self.blocked.remove(&e.ord)),
             Event::StepCancelRequested(e) => drop(self.blocked.remove(&e.ord)),
             Event::UndoFailed(e) => drop(self.failed.insert(e.ord)),
@@ -150,5 +158,31 @@ impl Hold {
             let why = format!("steps {:?} are blocked, and {blocked:?} are listed", self.blocked);
             format!("P10: of run {} {why}", run.0)
         })
+    }
+}
+
+/// What only code that fits may cause. Bodies that are at work come to their ends, and people and the
+/// deadline may end the run; a bad deploy fails nothing and rolls nothing back.
+fn goes_on_with_the_code(event: &Event) -> bool {
+    match event {
+        Event::StepScheduled(_)
+        | Event::StepStarted(_)
+        | Event::TimerStarted(_)
+        | Event::TimerFired(_)
+        | Event::WaitStarted(_)
+        | Event::WaitSatisfied(_)
+        | Event::WaitTimedOut(_)
+        | Event::Shown(_)
+        | Event::ValuePublished(_)
+        | Event::ExecutionSucceeded(_)
+        | Event::ExecutionFailed(_) => true,
+        Event::RollbackStarted(e) => e.causes.first().is_none_or(|cause| match cause.kind() {
+            CauseKind::Failed | CauseKind::Dropped => true,
+            CauseKind::Cancelled
+            | CauseKind::Terminated
+            | CauseKind::Requested
+            | CauseKind::Deadline => false,
+        }),
+        _ => false,
     }
 }

@@ -2,7 +2,8 @@
 
 use backstitch::Jitter;
 use backstitch::core::event::{
-    AbandonWhy, PauseRequested, StepAbandoned, StepAttemptFailed, StepRetryRequested, UndoFailed,
+    AbandonWhy, BlockKind, Blocked, CauseKind, PauseRequested, RollbackCause, StepAbandoned,
+    StepAttemptFailed, StepRetryRequested, Unblocked, UndoFailed,
 };
 
 use super::*;
@@ -185,8 +186,8 @@ fn r1_p9_a_deadline_is_neither_early_nor_passed_over() {
     assert!(breaks(&turn(2_000), "R1"));
 
     let late = |by_us| {
-        let kind = backstitch::core::event::CauseKind::Deadline as i32;
-        let cause = backstitch::core::event::RollbackCause { kind, ..Default::default() };
+        let kind = CauseKind::Deadline as i32;
+        let cause = RollbackCause { kind, ..Default::default() };
         let decision = RollbackStarted { causes: vec![cause], ..RollbackStarted::default() };
         held::check(&[row(vec![started.clone().into()]), later(row(vec![decision.into()]), by_us)])
     };
@@ -208,4 +209,21 @@ fn p1_an_inbox_row_that_is_passed_over_is_found() {
     };
     assert_eq!(copied(&[1, 2]), [] as [&str; 0]);
     assert!(breaks(&copied(&[2]), "P1"));
+}
+
+#[test]
+fn p13_nothing_but_a_block_follows_from_code_that_does_not_fit() {
+    let what = BlockKind::Mismatch as i32;
+    let blocked: Event = Blocked { what, ord: None, failure: failure("other code") }.into();
+    let fits: Event = Unblocked { what, ord: None, by: "engine".into() }.into();
+    let follows =
+        |events: Vec<Event>| held::check(&with([row(vec![blocked.clone()]), row(events)]));
+    let cancelled = |kind: CauseKind| {
+        let cause = RollbackCause { kind: kind as i32, ..RollbackCause::default() };
+        RollbackStarted { causes: vec![cause], ..RollbackStarted::default() }.into()
+    };
+    assert!(breaks(&follows(vec![again()]), "P13"));
+    assert!(breaks(&follows(vec![cancelled(CauseKind::Failed)]), "P13"));
+    assert_eq!(follows(vec![cancelled(CauseKind::Cancelled)]), [] as [&str; 0]);
+    assert_eq!(follows(vec![fits, again()]), [] as [&str; 0]);
 }
