@@ -41,6 +41,8 @@ enum Wanted {
 struct GivenUp {
     ledger: Ledger,
     at_work: BTreeMap<u64, AtWork>,
+    /// Bodies that might have come to their ends, and were dropped: by a timeout, or wrongly.
+    dropped: BTreeMap<(RunNo, Ordinal), String>,
     set_by_us: i64,
     violations: Violations,
 }
@@ -82,6 +84,9 @@ impl GivenUp {
                 let Some(ended) = self.at_work.remove(token) else { return };
                 let AtWork { kind, name, since_us, timeout_us, wanted, .. } = ended;
                 if *how == How::Dropped {
+                    if wanted == Wanted::NoAndSettles {
+                        self.dropped.insert((ended.run, ended.ord), name);
+                    }
                     return;
                 }
                 if steady_us - since_us > timeout_us.saturating_add(SLACK_US) {
@@ -134,12 +139,10 @@ impl GivenUp {
                     });
             }
             Event::StepAbandoned(e) if e.why() == AbandonWhy::Cancelled => {
-                let mut settling =
-                    bodies.filter(|b| b.ord == e.ord && b.wanted == Wanted::NoAndSettles);
-                if let Some(body) = settling.next() {
-                    let why = format!("R5: {} may come to its end, and is dropped", body.name);
-                    self.violations.push(why);
-                }
+                let dropped = self.dropped.remove(&(run, e.ord));
+                self.violations.extend(
+                    dropped.map(|name| format!("R5: {name} may come to its end, and is dropped")),
+                );
             }
             _ => {}
         }

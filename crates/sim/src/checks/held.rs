@@ -109,6 +109,12 @@ impl Hold {
                     self.deadline_at_us.is_none_or(|deadline_at_us| deadline_at_us > latest_us);
                 (late && early).then(|| "P9: it is rolled back before its deadline".to_owned())
             }
+            // With nothing to undo there is no decision.
+            Event::ExecutionFailed(e) if e.failure.type_name == "DeadlinePassed" => {
+                let early =
+                    self.deadline_at_us.is_none_or(|deadline_at_us| deadline_at_us > latest_us);
+                early.then(|| "P9: it fails before its deadline".to_owned())
+            }
             _ => None,
         }
     }

@@ -121,7 +121,8 @@ fn p9_a_body_that_outlives_its_timeout_is_found() {
 fn r5_a_body_that_may_settle_is_not_dropped_and_one_that_is_to_stop_does() {
     let decision = || row(vec![RollbackStarted::default().into()]);
     let left = StepAbandoned { ord: 1, why: AbandonWhy::Cancelled as i32, ..Default::default() };
-    let dropped = with([begins(Kind::Body, 1, 1), decision(), row(vec![left.into()])]);
+    let dropped =
+        with([begins(Kind::Body, 1, 1), decision(), ends(1, How::Dropped), row(vec![left.into()])]);
     assert!(breaks(&given_up::check(&dropped), "R5"));
 
     let ends_as = |how| {
