@@ -13,6 +13,9 @@ use super::Violations;
 use super::ledger::Ledger;
 use crate::history::{Entry, Listed, Moment};
 
+/// The type of the failure with which a run ends whose deadline has passed.
+const DEADLINE_PASSED: &str = "DeadlinePassed";
+
 #[derive(Default)]
 struct Hold {
     paused: bool,
@@ -110,7 +113,7 @@ impl Hold {
                 (late && early).then(|| "P9: it is rolled back before its deadline".to_owned())
             }
             // With nothing to undo there is no decision.
-            Event::ExecutionFailed(e) if e.failure.type_name == "DeadlinePassed" => {
+            Event::ExecutionFailed(e) if e.failure.type_name == DEADLINE_PASSED => {
                 let early =
                     self.deadline_at_us.is_none_or(|deadline_at_us| deadline_at_us > latest_us);
                 early.then(|| "P9: it fails before its deadline".to_owned())
@@ -180,8 +183,9 @@ fn goes_on_with_the_code(event: &Event) -> bool {
         | Event::WaitTimedOut(_)
         | Event::Shown(_)
         | Event::ValuePublished(_)
-        | Event::ExecutionSucceeded(_)
-        | Event::ExecutionFailed(_) => true,
+        | Event::ExecutionSucceeded(_) => true,
+        // The deadline passes also while the run is blocked.
+        Event::ExecutionFailed(e) => e.failure.type_name != DEADLINE_PASSED,
         Event::RollbackStarted(e) => e.causes.first().is_none_or(|cause| match cause.kind() {
             CauseKind::Failed | CauseKind::Dropped => true,
             CauseKind::Cancelled

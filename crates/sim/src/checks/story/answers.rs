@@ -2,8 +2,8 @@
 
 use backstitch::Jitter;
 use backstitch::core::event::{
-    AbandonWhy, BlockKind, Blocked, CauseKind, PauseRequested, RollbackCause, StepAbandoned,
-    StepAttemptFailed, StepRetryRequested, Unblocked, UndoFailed,
+    AbandonWhy, BlockKind, Blocked, CauseKind, ExecutionFailed, PauseRequested, RollbackCause,
+    StepAbandoned, StepAttemptFailed, StepRetryRequested, Unblocked, UndoFailed,
 };
 
 use super::*;
@@ -227,4 +227,11 @@ fn p13_nothing_but_a_block_follows_from_code_that_does_not_fit() {
     assert!(breaks(&follows(vec![cancelled(CauseKind::Failed)]), "P13"));
     assert_eq!(follows(vec![cancelled(CauseKind::Cancelled)]), [] as [&str; 0]);
     assert_eq!(follows(vec![fits, again()]), [] as [&str; 0]);
+    let fails = |type_name: &str| {
+        let mut failure = failure("over");
+        failure.type_name = type_name.into();
+        ExecutionFailed { failure }.into()
+    };
+    assert!(breaks(&follows(vec![fails("Failure")]), "P13"));
+    assert!(!breaks(&follows(vec![fails("DeadlinePassed")]), "P13"));
 }
