@@ -3,7 +3,7 @@
 use crate::dice::Dice;
 use crate::plan::{
     Act, Code, Deed, Ends, Execution, Fault, Lag, Node, Plan, ProcessPlan, Program, StepSpec,
-    TOPICS, UndoSpec, What,
+    TOPICS, UndoSpec, What, each_step,
 };
 
 /// Nodes one within the other.
@@ -46,36 +46,11 @@ fn repeated(dice: &mut Dice, mut executions: Vec<Execution>) -> Vec<Execution> {
     if dice.percent(20) {
         let names = dice.within(1, 3) as u32;
         let programs = executions.iter_mut().map(|execution| &mut execution.program);
-        programs.for_each(|program| rename(&mut program.nodes, names));
+        programs.for_each(|program| {
+            each_step(&mut program.nodes, &|spec| spec.name = spec.name % names + 1);
+        });
     }
     executions
-}
-
-/// Gives steps one after another the names 1 to `names`, over and over.
-fn rename(nodes: &mut [Node], names: u32) {
-    let one = |spec: &mut StepSpec| spec.name = spec.name % names + 1;
-    for node in nodes {
-        match node {
-            Node::Step(spec) => one(spec),
-            Node::Hold(held, other, rest) => {
-                one(held);
-                one(other);
-                rename(rest, names);
-            }
-            Node::Catch(nodes) => rename(nodes, names),
-            Node::Join(branches) | Node::Race(branches) => {
-                branches.iter_mut().for_each(|branch| rename(branch, names));
-            }
-            Node::Select(left, right) => {
-                rename(left, names);
-                rename(right, names);
-            }
-            Node::Sleep { .. }
-            | Node::Wait { .. }
-            | Node::WaitAny { .. }
-            | Node::Publish { .. } => {}
-        }
-    }
 }
 
 fn nodes(dice: &mut Dice, names: &mut u32, depth: u32, most: u64) -> Vec<Node> {

@@ -83,7 +83,14 @@ fn run_all(options: &Options) -> Vec<u64> {
                         eprintln!("\rseed {seed} goes another way the second time:\n{place}");
                     }
                     if parts.is_some() || !report.violations.is_empty() {
-                        failed.lock().expect("nobody panics with it").push(report.seed);
+                        let mut failed = failed.lock().expect("nobody panics with it");
+                        // At once: whoever ends a long run early has been told all the same.
+                        if let Some(first) = report.violations.first()
+                            && failed.len() < TOLD_MAX
+                        {
+                            eprintln!("\rseed {} breaks a promise: {first}", report.seed);
+                        }
+                        failed.push(report.seed);
                     }
                     let done = done.fetch_add(1, Ordering::Relaxed) + 1;
                     if done % 256 == 0 {

@@ -207,3 +207,29 @@ pub(crate) struct Lag {
     /// The clock moves although something else could go on.
     pub hurry_percent: u64,
 }
+
+/// Changes every step, those of branches too.
+pub(crate) fn each_step(nodes: &mut [Node], change: &impl Fn(&mut StepSpec)) {
+    for node in nodes {
+        match node {
+            Node::Step(spec) => change(spec),
+            Node::Hold(held, other, rest) => {
+                change(held);
+                change(other);
+                each_step(rest, change);
+            }
+            Node::Catch(nodes) => each_step(nodes, change),
+            Node::Join(branches) | Node::Race(branches) => {
+                branches.iter_mut().for_each(|branch| each_step(branch, change));
+            }
+            Node::Select(left, right) => {
+                each_step(left, change);
+                each_step(right, change);
+            }
+            Node::Sleep { .. }
+            | Node::Wait { .. }
+            | Node::WaitAny { .. }
+            | Node::Publish { .. } => {}
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Worlds in which one kind of thing goes wrong, over and over: recipes from bugs of other engines,
 //! cited by their ids.
 
-use crate::plan::{Act, Ends, Fault, Node, Plan, ProcessPlan, StepSpec};
+use crate::plan::{Act, Ends, Fault, Plan, ProcessPlan, each_step};
 use crate::{grow, report};
 
 const SEEDS: u64 = 20;
@@ -21,31 +21,6 @@ fn faulty(plan: &mut Plan, faults: impl Fn(u64) -> Vec<Fault>) {
     let code = crate::plan::Code::Usual;
     let process = |number| ProcessPlan { faults: faults(number), code };
     plan.processes = (0..4).map(process).collect();
-}
-
-fn change_steps(nodes: &mut [Node], change: &impl Fn(&mut StepSpec)) {
-    for node in nodes {
-        match node {
-            Node::Step(spec) => change(spec),
-            Node::Hold(held, other, rest) => {
-                change(held);
-                change(other);
-                change_steps(rest, change);
-            }
-            Node::Catch(nodes) => change_steps(nodes, change),
-            Node::Join(branches) | Node::Race(branches) => {
-                branches.iter_mut().for_each(|branch| change_steps(branch, change));
-            }
-            Node::Select(left, right) => {
-                change_steps(left, change);
-                change_steps(right, change);
-            }
-            Node::Sleep { .. }
-            | Node::Wait { .. }
-            | Node::WaitAny { .. }
-            | Node::Publish { .. } => {}
-        }
-    }
 }
 
 #[test]
@@ -99,7 +74,7 @@ fn t11_every_body_panics_at_first_and_the_workflow_at_the_end() {
     all_keep_the_promises(|plan| {
         for execution in &mut plan.executions {
             execution.program.ends = Ends::Panicking;
-            change_steps(&mut execution.program.nodes, &|spec| {
+            each_step(&mut execution.program.nodes, &|spec| {
                 spec.acts = vec![Act::Panic, Act::Panic];
                 spec.undo.iter_mut().for_each(|undo| undo.acts = vec![Act::Panic]);
             });
@@ -117,7 +92,7 @@ fn t18_every_run_fails_and_every_undo_goes_wrong_before_it_goes_well() {
     all_keep_the_promises(|plan| {
         for execution in &mut plan.executions {
             execution.program.ends = Ends::Failing;
-            change_steps(&mut execution.program.nodes, &|spec| {
+            each_step(&mut execution.program.nodes, &|spec| {
                 let acts =
                     vec![Act::Fail, Act::SucceedAfter { ms: 6_000 }, Act::Panic, Act::Refuse];
                 spec.undo.iter_mut().for_each(|undo| undo.acts.clone_from(&acts));

@@ -53,8 +53,9 @@ impl Session {
         start.map(|at| commands.remove(at)).is_some()
     }
 
+    /// The attempt that is in flight ends without an outcome.
     pub(super) fn abandon(&mut self, ord: Ordinal, why: AbandonWhy, finished_us: Option<i64>) {
-        let attempt = self.run.step(ord).map_or(0, |step| step.attempts);
+        let attempt = self.run.step(ord).expect("what is in flight is a step").attempts;
         self.push(StepAbandoned { ord, why: why as i32, attempt, finished_us });
     }
 
