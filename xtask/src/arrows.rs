@@ -7,7 +7,24 @@ use crate::repo::{Finding, Repo};
 const ARROWS: &[(&str, &[&str])] = &[
     (
         "backstitch",
-        &["backstitch-engine", "backstitch-store", "backstitch-core", "backstitch-macros"],
+        &[
+            "backstitch-engine",
+            "backstitch-store",
+            "backstitch-core",
+            "backstitch-macros",
+            "backstitch-api",
+        ],
+    ),
+    ("backstitch-api", &["backstitch-core"]),
+    (
+        "backstitch-server",
+        &[
+            "backstitch-api",
+            "backstitch",
+            "backstitch-engine",
+            "backstitch-store",
+            "backstitch-core",
+        ],
     ),
     ("backstitch-engine", &["backstitch-store", "backstitch-core"]),
     ("backstitch-store", &["backstitch-core"]),
