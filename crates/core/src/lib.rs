@@ -28,4 +28,5 @@ pub mod timer;
 pub mod undo;
 pub mod wait;
 
+pub mod follow;
 pub mod session;

@@ -7,8 +7,10 @@
 mod apply;
 mod back;
 mod events;
+mod told;
 mod view;
 
+pub(crate) use told::Told;
 pub use view::{RollbackProgress, WaitsFor};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -34,7 +34,7 @@ use crate::limits::{GROUPS_PER_ROW_MAX, ROW_PAYLOAD_BYTES_SOFT_MAX, RunLimits};
 use crate::payload::Payload;
 use crate::retry::{StepPolicy, UndoPolicy};
 use crate::row::{Row, RowKind};
-use crate::run::{IllegalEvent, Phase, Run};
+use crate::run::{IllegalEvent, Phase, Run, Told};
 use crate::status::Status;
 
 pub use group::{AskedKind, GroupStart, Note, Outcome, Patches, Report};
@@ -173,8 +173,7 @@ pub struct Session {
     journal_bytes: u64,
     /// Patches whose new way was taken so far.
     patches: usize,
-    status_written: Status,
-    wake_written: Option<i64>,
+    told: Told,
     open: Option<OpenRow>,
 }
 
@@ -253,8 +252,7 @@ impl Session {
             limits: RunLimits::default(),
             journal_bytes: rows.iter().map(events_bytes).sum(),
             patches: rows.iter().flat_map(|row| &row.events).filter(|e| is_marker(e)).count(),
-            status_written: status,
-            wake_written: wake_at_us,
+            told: Told { status, wake_at_us },
             open: None,
         })
     }

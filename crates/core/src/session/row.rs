@@ -225,7 +225,7 @@ impl Session {
             topics: row.topics,
             after_close: row.after_close,
             inbox_read: self.run.inbox_read,
-            update: self.changed_status(),
+            update: self.told.changed(&self.run, self.code != Code::Absent),
             attention: self.run.take_attention_edits(),
             attributes: self.run.take_attribute_edits(),
             commands: row.commands,
@@ -242,27 +242,6 @@ impl Session {
         while let Some(event) = self.pending_blocks.pop_front() {
             self.push(event);
         }
-    }
-
-    /// The status for the execution's own row, when it changed since it was last written.
-    fn changed_status(&mut self) -> Option<(Status, Option<i64>)> {
-        let status = self.run.status(self.has_code());
-        let wake_us = match status {
-            Status::Suspended | Status::RollingBack => self.run.next_due_us(),
-            Status::Pending | Status::Running | Status::Paused | Status::Blocked => {
-                self.run.deadline_at_us()
-            }
-            Status::Stuck
-            | Status::Succeeded
-            | Status::Failed
-            | Status::Cancelled
-            | Status::Terminated => None,
-        };
-        if (status, wake_us) == (self.status_written, self.wake_written) {
-            return None;
-        }
-        (self.status_written, self.wake_written) = (status, wake_us);
-        Some((status, wake_us))
     }
 
     /// Begins the row in the fold when its first event is pushed.

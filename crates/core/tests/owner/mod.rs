@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use backstitch_core::attribute::AttributeChange;
 use backstitch_core::event::{BlockKind, Event, ExecutionStarted};
 use backstitch_core::failure::{Class, Failure, Origin};
+use backstitch_core::follow::{Follower, Offered};
 use backstitch_core::id::{Key, KeyKind, Ordinal};
 use backstitch_core::inbox::{EventMessage, InboxKind, InboxRow, Verb};
 use backstitch_core::limits::RunLimits;
@@ -34,6 +35,8 @@ pub struct Owner {
     /// What the execution's own row says.
     pub written: (Status, Option<i64>),
     limits: RunLimits,
+    /// Whoever writes the rows down, if that is somebody else.
+    follower: Follower,
 }
 
 impl Owner {
@@ -51,7 +54,9 @@ impl Owner {
         let (written, limits) = ((Status::Pending, None), RunLimits::default());
         let mut session = load(&rows, written);
         session.attach();
-        Owner { session, rows, inbox: vec![], now_us: T0, played: vec![], written, limits }
+        let follower = follow(&rows, written);
+        let (inbox, played, now_us) = (vec![], vec![], T0);
+        Owner { session, rows, inbox, now_us, played, written, limits, follower }
     }
 
     pub fn limit(&mut self, limits: RunLimits) {
@@ -94,6 +99,27 @@ impl Owner {
         assert_eq!(row.header.seq, self.rows.len() as u64 + 1);
         self.rows.push(row);
         self.written = out.update.unwrap_or(self.written);
+        self.is_followed(out);
+    }
+
+    /// Who follows the run finds out from the row alone what its owner says of it.
+    fn is_followed(&mut self, out: &RowOut) {
+        let (header, events) = (out.draft.header.clone(), out.draft.events.clone());
+        let followed = self.follower.follow(
+            Offered { header, events },
+            self.now_us,
+            self.session.inbox_seen(),
+        );
+        let followed = followed.expect("what an owner writes may follow");
+        assert_eq!(followed.draft, out.draft);
+        assert_eq!((followed.decides, &followed.topics), (out.decides, &out.topics));
+        assert_eq!(followed.after_close, out.after_close);
+        assert_eq!(followed.inbox_read, out.inbox_read);
+        assert_eq!(followed.attention, out.attention);
+        assert_eq!(followed.attributes, out.attributes);
+        if self.session.has_code() {
+            assert_eq!(followed.update, out.update);
+        }
     }
 
     /// The process dies; another one reads the journal and the inbox, and replays the code.
@@ -105,6 +131,7 @@ impl Owner {
     /// As [`Owner::crash`], but no worker has the code.
     pub fn crash_without_code(&mut self) {
         self.session = load(&self.rows, self.written);
+        self.follower = follow(&self.rows, self.written);
         self.session.limit(self.limits);
         self.inbox.iter().for_each(|row| self.session.inbox(row.clone()));
     }
@@ -226,6 +253,10 @@ impl Owner {
         let shown = self.played.iter().filter_map(|(group, _)| group.show.as_ref());
         shown.map(|(ord, outcome)| (*ord, number(outcome))).collect()
     }
+}
+
+fn follow(rows: &[Row], (status, wake_at_us): (Status, Option<i64>)) -> Follower {
+    Follower::load(rows, status, wake_at_us).expect("what was written can be read")
 }
 
 fn load(rows: &[Row], (status, wake_at_us): (Status, Option<i64>)) -> Session {
