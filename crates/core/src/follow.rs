@@ -108,6 +108,10 @@ impl Follower {
         Ok(Follower { run: Run::fold(rows)?, told: Told { status, wake_at_us } })
     }
 
+    pub(crate) fn new(run: Run, told: Told) -> Follower {
+        Follower { run, told }
+    }
+
     /// The fold.
     pub fn run(&self) -> &Run {
         &self.run

@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::event::{EndsIn, Event};
 use crate::failure::Failure;
+use crate::follow::Follower;
 use crate::id::{Key, Ordinal};
 use crate::inbox::InboxRow;
 use crate::limits::{GROUPS_PER_ROW_MAX, ROW_PAYLOAD_BYTES_SOFT_MAX, RunLimits};
@@ -395,6 +396,11 @@ impl Session {
                 self.pending_blocks.push_back(unblocked.into());
             }
         }
+    }
+
+    /// The fold, for whoever follows the run from now on.
+    pub fn into_follower(self) -> Follower {
+        Follower::new(self.run, self.told)
     }
 
     /// The next instant at which [`Session::open_row`] has something to do by itself.

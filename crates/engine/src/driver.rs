@@ -3,8 +3,9 @@
 //! **Invariants:** bodies and undos start only after the row that says so is durable (P2). One row
 //! is on its way at a time. A refused row voids the session, never a running body.
 
-mod called;
+pub(crate) mod called;
 mod commit;
+mod lodge;
 mod park;
 mod play;
 mod work;
@@ -13,25 +14,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use backstitch_core::failure::{self, Class, Failure};
 use backstitch_core::id::Ordinal;
 use backstitch_core::row::Row;
-use backstitch_core::run::{Phase, Published};
+use backstitch_core::run::Run;
 use backstitch_core::session::{AttemptEnd, Session};
-use backstitch_core::status::Status;
 use backstitch_store::{ErrorKind as StoreErrorKind, RunInfo, RunNo};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use self::called::{Answered, Called};
 use crate::calls;
 use crate::code::RunningCode;
 use crate::engine::Shared;
 use crate::error::{Error, ErrorKind};
-use crate::live::{AttemptEnded, Attempted, Gist, Leaving, Mail, Seat, Seen};
+use crate::live::{AttemptEnded, Attempted, Leaving, LiveRun, Mail, Seat};
 use crate::program::{Body, BoxFuture, CancelToken, ExecutionFacts, Handler};
+use crate::workers::{Entry, Grant};
 
 pub(crate) struct Driver {
     shared: Arc<Shared>,
@@ -54,9 +54,7 @@ pub(crate) struct Driver {
     /// Ends of attempts that are not durable yet: they outlive a session that is voided.
     ends: Vec<AttemptEnded>,
     mail: mpsc::UnboundedReceiver<Mail>,
-    mail_in: mpsc::UnboundedSender<Mail>,
-    seen: watch::Sender<Seen>,
-    gist: Arc<Gist>,
+    live: LiveRun,
     /// The run is called, and that is not answered yet.
     called: Option<Called>,
     /// Why the run cannot be driven on.
@@ -68,6 +66,12 @@ pub(crate) struct Driver {
     origin: Origin,
     /// Held while a run that was in flight at two crashes in a row is tried, one at a time.
     suspect: Option<OwnedSemaphorePermit>,
+    /// What is known of the run besides its journal, for whoever has it next.
+    info: RunInfo,
+    /// The slot of a worker elsewhere, which has the run next.
+    grant: Option<(Grant, Entry)>,
+    /// Told when a worker comes back with the run, and until when it may.
+    claimed: Option<(oneshot::Receiver<Grant>, BoxFuture<()>)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +116,8 @@ enum Left {
     Open,
     /// Until something happens.
     Parked,
+    /// With a worker elsewhere.
+    Lodged,
 }
 
 impl Driver {
@@ -125,11 +131,12 @@ impl Driver {
         rows: &[Row],
     ) -> Result<Box<Driver>, Error> {
         let session = load(&shared, &info, rows)?;
+        let new = info.new.clone();
         let execution = Arc::new(ExecutionFacts {
-            namespace: info.new.namespace,
-            id: info.new.id,
-            run_id: info.new.run_id,
-            workflow: info.new.workflow,
+            namespace: new.namespace,
+            id: new.id,
+            run_id: new.run_id,
+            workflow: new.workflow,
             version: session.run().version.clone(),
         });
         Ok(Box::new(Driver {
@@ -147,9 +154,7 @@ impl Driver {
             overdue: BTreeSet::new(),
             ends: Vec::new(),
             mail: seat.mail,
-            mail_in: seat.live.mail,
-            seen: seat.live.seen,
-            gist: seat.live.gist,
+            live: seat.live,
             called: None,
             broken: None,
             idle_since_us: None,
@@ -157,6 +162,9 @@ impl Driver {
             stopping: Stopping::No,
             origin,
             suspect: None,
+            info,
+            grant: None,
+            claimed: None,
         }))
     }
 
@@ -169,7 +177,8 @@ impl Driver {
     pub fn is_suspect(&self) -> bool {
         let run = self.session.run();
         let undo = run.rollback.as_ref().and_then(|rollback| rollback.current);
-        run.lost_streak > 0 && (!run.in_flight.is_empty() || undo.is_some())
+        let has_code = self.shared.program(&run.started.workflow, &run.version).is_some();
+        has_code && run.lost_streak > 0 && (!run.in_flight.is_empty() || undo.is_some())
     }
 
     pub fn hold(&mut self, permit: OwnedSemaphorePermit) {
@@ -181,8 +190,8 @@ impl Driver {
         let (shared, run) = (self.shared.clone(), self.run);
         // Of the time when it was parked.
         shared.alarm.clear(run);
-        self.gist.execution.get_or_init(|| self.execution.clone());
-        self.tell_gist();
+        self.live.gist.execution.get_or_init(|| self.execution.clone());
+        self.live.tell_gist(self.session.run());
         let driven = {
             let mut driving = std::pin::pin!(self.drive_inner());
             poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| driving.as_mut().poll(cx))) {
@@ -202,34 +211,21 @@ impl Driver {
             token.cancel();
         }
         shared.alarm.clear(run);
-        let unread = match left {
-            // What the session says is not enough: its last row may never have become durable (P1).
+        // What the session says is not enough: its last row may never have become durable (P1).
+        let leaving = match left {
             Left::Closed => {
                 let status = self.session.run().status(true).name();
                 tracing::info!(
                     id = %self.execution.id, run_id = %self.execution.run_id,
                     workflow = %self.execution.workflow, status, "execution closed"
                 );
-                let ended = Arc::new(self.session.into_run());
-                shared.live.leave_closed(run, ended, &mut self.mail)
+                Departure::Closed(Arc::new(self.session.into_run()))
             }
-            Left::Open => {
-                shared.live.leave(run, Leaving::ForGood);
-                std::iter::from_fn(|| self.mail.try_recv().ok()).collect()
-            }
-            Left::Parked => {
-                if let Some(at_us) = self.session.wake_at_us() {
-                    shared.alarm.set(at_us, run);
-                }
-                shared.live.leave(run, Leaving::Parked);
-                std::iter::from_fn(|| self.mail.try_recv().ok()).collect()
-            }
+            Left::Open => Departure::ForGood,
+            Left::Parked => Departure::Parked { wake_at_us: self.wake_at_us() },
+            Left::Lodged => return self.lodge().await,
         };
-        // What came while the driver was leaving is for the next one.
-        if !shared.is_stopping() {
-            unread.into_iter().for_each(|mail| calls::forward(&shared, run, mail));
-        }
-        shared.tell_successors(run);
+        leave(&shared, run, leaving, &mut self.mail);
     }
 
     async fn drive_inner(&mut self) -> Left {
@@ -258,6 +254,9 @@ impl Driver {
                 }
                 Written::Nothing if self.has_stopped() => return Left::Open,
                 Written::Nothing => {}
+            }
+            if self.grant.is_some() {
+                return Left::Lodged;
             }
             if self.answer_call().await == Answered::NotYet {
                 continue;
@@ -309,7 +308,7 @@ impl Driver {
 
     fn set_alarm(&mut self) {
         let wake_at_us = match self.stopping {
-            Stopping::No => self.session.wake_at_us().into_iter().chain(self.park_at_us()).min(),
+            Stopping::No => self.wake_at_us().into_iter().chain(self.park_at_us()).min(),
             Stopping::Until(at_us) => Some(at_us),
         };
         if wake_at_us == self.alarm_at_us {
@@ -423,46 +422,48 @@ impl Driver {
         }
     }
 
-    /// What the run looks like to its waiters changes when it gets stuck, when that is over, and
-    /// when it publishes.
+    /// What callers know of the run without reading its journal.
     fn tell_waiters(&mut self) {
-        self.tell_gist();
-        let run = self.session.run();
-        let stuck = run.status(true) == Status::Stuck;
-        if stuck {
-            tracing::error!(
-                id = %self.execution.id, run_id = %self.execution.run_id,
-                "execution stuck: undos are owed and a person has to settle them"
-            );
-        }
-        let unread = self.session.inbox_seen();
-        self.seen.send_if_modified(|seen| {
-            let seqs = |published: &BTreeMap<String, Published>| {
-                published.values().map(|value| value.seq).collect::<Vec<_>>()
-            };
-            let published = !(run.published.is_empty() && seen.published.is_empty())
-                && seqs(&seen.published) != seqs(&run.published);
-            if published {
-                seen.published = Arc::new(run.published.clone());
-            }
-            // Not while something stands unread that may end it.
-            let stuck = stuck && run.inbox_read >= unread.max(seen.ahead);
-            let settled = stuck || seen.settled.is_some();
-            if settled {
-                seen.settled = stuck.then(|| Arc::new(run.clone()));
-            }
-            published || settled
-        });
+        self.live.tell_waiters(&self.execution, self.session.run(), self.session.inbox_seen());
     }
+}
 
-    fn tell_gist(&self) {
-        let run = self.session.run();
-        let done = run.inbox_read.saturating_sub(run.kept.len() as u64);
-        self.gist.inbox_done.store(done, Ordering::SeqCst);
-        self.gist.kept_bytes.store(run.kept.bytes(), Ordering::SeqCst);
-        let forward = matches!(run.phase, Phase::Forward);
-        self.gist.takes_events.store(forward, Ordering::SeqCst);
+/// In which state a run is left.
+pub(crate) enum Departure {
+    /// Durably closed; this is what it looks like.
+    Closed(Arc<Run>),
+    /// Open, for the next owner.
+    ForGood,
+    /// Until something happens, at this instant at the latest.
+    Parked { wake_at_us: Option<i64> },
+}
+
+/// Leaves a run, and sees to it that what came meanwhile is for the next one.
+pub(crate) fn leave(
+    shared: &Arc<Shared>,
+    run: RunNo,
+    departure: Departure,
+    mailbox: &mut mpsc::UnboundedReceiver<Mail>,
+) {
+    let mut left_over = || std::iter::from_fn(|| mailbox.try_recv().ok()).collect();
+    let unread: Vec<Mail> = match departure {
+        Departure::Closed(ended) => shared.live.leave_closed(run, ended, mailbox),
+        Departure::ForGood => {
+            shared.live.leave(run, Leaving::ForGood);
+            left_over()
+        }
+        Departure::Parked { wake_at_us } => {
+            if let Some(at_us) = wake_at_us {
+                shared.alarm.set(at_us, run);
+            }
+            shared.live.leave(run, Leaving::Parked);
+            left_over()
+        }
+    };
+    if !shared.is_stopping() {
+        unread.into_iter().for_each(|mail| calls::forward(shared, run, mail));
     }
+    shared.tell_successors(run);
 }
 
 /// Inbox rows read at a time.

@@ -21,6 +21,7 @@ use crate::live::{Alarm, LiveRuns, Mail};
 use crate::program::{Intercept, Program};
 use crate::recovery::{self, read_journal};
 use crate::retention;
+use crate::workers::Workers;
 
 /// Settings of an engine.
 #[derive(Clone, Debug)]
@@ -39,6 +40,9 @@ pub struct EngineOptions {
     pub events_kept_max: u64,
     /// How long a closed run is kept that does not say so itself; for ever, if absent.
     pub retention: Option<Duration>,
+    /// How long runs are leased to workers elsewhere; absent if there are none. Without a worker, and with no
+    /// program of its own for it, a run waits.
+    pub lease: Option<Duration>,
     /// What ids are made from, random bits if absent. For tests that have to run the same way again: two
     /// engines with one seed give out the same ids.
     pub seed: Option<u64>,
@@ -68,6 +72,7 @@ impl Default for EngineOptions {
             limits: RunLimits::default(),
             events_kept_max: EVENTS_KEPT_MAX_DEFAULT,
             retention: Some(RETENTION_DEFAULT),
+            lease: None,
             seed: None,
             intercept: None,
         }
@@ -118,6 +123,8 @@ pub(crate) struct Shared {
     /// Closed when the runtime of an owner has ended.
     home: watch::Receiver<()>,
     pub feed: FeedSender,
+    /// Workers elsewhere, if runs are leased.
+    pub workers: Option<Workers>,
 }
 
 /// Wakes runs at their instants, until the engine is stopped. With it ends what is `_alive`.
@@ -145,6 +152,7 @@ impl Shared {
         home: watch::Receiver<()>,
     ) -> Arc<Shared> {
         let ids = Ids::new(options.seed);
+        let workers = options.lease.map(Workers::new);
         Arc::new(Shared {
             runtime: Handle::current(),
             role,
@@ -162,11 +170,28 @@ impl Shared {
             stop: watch::Sender::new(false),
             home,
             feed: FeedSender::new(),
+            workers,
         })
     }
 
     pub fn program(&self, workflow: &str, version: &str) -> Option<Arc<dyn Program>> {
         self.programs.get(workflow)?.get(version).cloned()
+    }
+
+    /// Whether a worker elsewhere has the run, or will have it as soon as it can go on.
+    fn has_worker(&self, run: RunNo, workflow: &str, version: &str, fold: &Run) -> bool {
+        self.workers.as_ref().is_some_and(|workers| {
+            let code = (workflow.to_owned(), version.to_owned());
+            let rests = !fold.wants_code(self.clock.now_us());
+            workers.have(run) || (rests && workers.know(&code))
+        })
+    }
+
+    /// What an earlier owner left open is loaded.
+    pub fn all_loaded(&self) {
+        if let Some(workers) = &self.workers {
+            workers.all_loaded();
+        }
     }
 
     pub fn known_workflows(&self) -> String {
@@ -334,8 +359,10 @@ impl Engine {
             .map_err(|illegal| crate::driver::unreadable(&info, &illegal.to_string()))?;
         let owned = match self.shared.role {
             Role::Owner => {
-                let known = self.shared.program(&folded.started.workflow, &folded.version);
-                known.is_some() && info.new.after.is_none_or(|_| folded.turns > 0)
+                let (workflow, version) = (&folded.started.workflow, &folded.version);
+                let known = self.shared.program(workflow, version).is_some()
+                    || self.shared.has_worker(run, workflow, version, &folded);
+                known && info.new.after.is_none_or(|_| folded.turns > 0)
             }
             // What its owner has said last.
             Role::Guest => info.update.status != Status::Pending,

@@ -13,6 +13,7 @@ pub mod error;
 pub mod desk;
 pub mod program;
 
+mod append;
 mod attempt;
 mod code;
 mod delays;
@@ -31,6 +32,8 @@ pub mod life;
 mod retention;
 pub mod verbs;
 mod waiting;
+
+pub mod workers;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use engine::{Engine, EngineOptions};

@@ -1,11 +1,11 @@
 //! The runs that this process has loaded, and who waits for them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use backstitch_core::inbox::{InboxKind, InboxRow};
-use backstitch_core::run::{Published, Run};
+use backstitch_core::run::{Phase, Published, Run};
 use backstitch_core::session::AttemptEnd;
 use backstitch_core::status::Status;
 use backstitch_store::RunNo;
@@ -94,6 +94,47 @@ pub(crate) struct LiveRun {
     pub mail: mpsc::UnboundedSender<Mail>,
     pub seen: watch::Sender<Seen>,
     pub gist: Arc<Gist>,
+}
+
+impl LiveRun {
+    /// What the run looks like to its waiters changes when it gets stuck, when that is over, and
+    /// when it publishes. `unread` is the last row of its inbox.
+    pub fn tell_waiters(&self, execution: &ExecutionFacts, run: &Run, unread: u64) {
+        self.tell_gist(run);
+        let stuck = run.status(true) == Status::Stuck;
+        if stuck {
+            tracing::error!(
+                id = %execution.id, run_id = %execution.run_id,
+                "execution stuck: undos are owed and a person has to settle them"
+            );
+        }
+        self.seen.send_if_modified(|seen| {
+            let seqs = |published: &BTreeMap<String, Published>| {
+                published.values().map(|value| value.seq).collect::<Vec<_>>()
+            };
+            let published = !(run.published.is_empty() && seen.published.is_empty())
+                && seqs(&seen.published) != seqs(&run.published);
+            if published {
+                seen.published = Arc::new(run.published.clone());
+            }
+            // Not while something stands unread that may end it.
+            let stuck = stuck && run.inbox_read >= unread.max(seen.ahead);
+            let settled = stuck || seen.settled.is_some();
+            if settled {
+                seen.settled = stuck.then(|| Arc::new(run.clone()));
+            }
+            published || settled
+        });
+    }
+
+    pub fn tell_gist(&self, run: &Run) {
+        let gist = &self.gist;
+        let done = run.inbox_read.saturating_sub(run.kept.len() as u64);
+        gist.inbox_done.store(done, Ordering::SeqCst);
+        gist.kept_bytes.store(run.kept.bytes(), Ordering::SeqCst);
+        let forward = matches!(run.phase, Phase::Forward);
+        gist.takes_events.store(forward, Ordering::SeqCst);
+    }
 }
 
 /// A run that somebody here is concerned with.

@@ -64,10 +64,12 @@ pub(crate) async fn run(shared: &Arc<Shared>) -> Result<(), Error> {
         after = last.run;
         found.extend(page);
     }
-    if !found.is_empty() {
+    if found.is_empty() {
+        shared.all_loaded();
+    } else {
         tracing::info!(runs = found.len(), "taking over open executions");
     }
-    let all_loaded = Arc::new(AllLoaded::of(found.len()));
+    let all_loaded = Arc::new(AllLoaded::of(found.len(), Occasion::Opening));
     for info in found {
         let Seating::Seated(seat) = shared.live.take_seat(info.run) else {
             unreachable!("nothing was started yet")
@@ -103,7 +105,7 @@ pub(crate) fn fetch(shared: &Arc<Shared>, run: RunNo, mut mail: Mail) {
     shared.runtime.clone().spawn(async move {
         match find(&shared, run).await {
             Some(info) if info.closed_at_us.is_none() || is_called => {
-                take_over(shared, info, seat, Arc::new(AllLoaded::of(1))).await;
+                take_over(shared, info, seat, Arc::new(AllLoaded::of(1, Occasion::Fetching))).await;
             }
             Some(_) | None => {
                 shared.live.leave(run, Leaving::ForGood);
@@ -143,19 +145,32 @@ async fn find(shared: &Shared, run: RunNo) -> Option<RunInfo> {
 struct AllLoaded {
     left: AtomicUsize,
     told: Notify,
+    occasion: Occasion,
+}
+
+/// Why runs are taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Occasion {
+    /// The store was opened: an earlier owner has left them.
+    Opening,
+    /// Something has happened to a run that was parked.
+    Fetching,
 }
 
 impl AllLoaded {
-    fn of(runs: usize) -> AllLoaded {
-        AllLoaded { left: AtomicUsize::new(runs), told: Notify::new() }
+    fn of(runs: usize, occasion: Occasion) -> AllLoaded {
+        AllLoaded { left: AtomicUsize::new(runs), told: Notify::new(), occasion }
     }
 
-    async fn wait(&self) {
+    async fn wait(&self, shared: &Shared) {
         let told = self.told.notified();
         tokio::pin!(told);
         // Before it is counted: the last one tells only those who listen.
         told.as_mut().enable();
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            if self.occasion == Occasion::Opening {
+                shared.all_loaded();
+            }
             self.told.notify_waiters();
         } else {
             told.await;
@@ -179,10 +194,16 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
     };
     let driver = rows
         .and_then(|rows| Driver::new(shared.clone(), info.clone(), seat, Origin::Recovered, &rows));
+    let driver = driver.map(|mut driver| {
+        if all_loaded.occasion == Occasion::Opening {
+            driver.expect_claim();
+        }
+        driver
+    });
     match driver {
         Ok(mut driver) if driver.is_suspect() => {
             // It was in flight at two crashes in a row: last, and one at a time.
-            all_loaded.wait().await;
+            all_loaded.wait(&shared).await;
             tokio::select! {
                 permit = shared.suspects.clone().acquire_owned() => {
                     driver.hold(permit.expect("the semaphore is never closed"));
@@ -193,7 +214,7 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
         }
         Ok(driver) => {
             let driven = shared.runtime.spawn(driver.drive());
-            all_loaded.wait().await;
+            all_loaded.wait(&shared).await;
             let _ = driven.await;
         }
         Err(error) => {
@@ -203,7 +224,7 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
             }
             shared.live.leave(info.run, Leaving::ForGood);
             shared.tell_successors(info.run);
-            all_loaded.wait().await;
+            all_loaded.wait(&shared).await;
         }
     }
 }

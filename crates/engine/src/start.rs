@@ -178,7 +178,7 @@ impl Engine {
         }
         check_words("by", &request.started_by)?;
         let unknown = self.shared.program(&request.workflow, &request.version).is_none();
-        if unknown && self.shared.role == Role::Owner {
+        if unknown && self.shared.role == Role::Owner && self.shared.workers.is_none() {
             let message = format!(
                 "no workflow {:?} version {:?} is registered; these are: {}. Register it before \
                  run()",

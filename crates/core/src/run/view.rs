@@ -83,6 +83,30 @@ impl Run {
         }
     }
 
+    /// Whether the run could go on at `now_us` if its code were at hand. Whoever has no code need not look for a
+    /// worker before that.
+    pub fn wants_code(&self, now_us: i64) -> bool {
+        if self.pause.is_some() {
+            return false;
+        }
+        let is_due = self.next_due_us().is_some_and(|at_us| at_us <= now_us);
+        match &self.phase {
+            Phase::Closed(_) => false,
+            // With mended code, perhaps.
+            Phase::Forward if self.is_held_by_block() => true,
+            Phase::Forward => {
+                self.turns == 0
+                    || is_due
+                    || !self.in_flight.is_empty()
+                    || self.has_something_to_show()
+            }
+            Phase::RollingBack => match self.undo_retry_at_us() {
+                Some((_, at_us)) => at_us <= now_us,
+                None => self.rollback_can_go_on(),
+            },
+        }
+    }
+
     fn has_something_to_show(&self) -> bool {
         !self.unshown.is_empty() || self.deliverable().is_some()
     }

@@ -29,7 +29,7 @@ impl Driver {
         }
         let idle_since_us = self.idle_since_us?;
         let far_us = idle_since_us.saturating_add(PARK_BEYOND_US);
-        if self.session.wake_at_us().is_some_and(|at_us| at_us < far_us) {
+        if self.wake_at_us().is_some_and(|at_us| at_us < far_us) {
             return None;
         }
         match self.session.run().waits.is_empty() {

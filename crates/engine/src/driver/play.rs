@@ -15,9 +15,12 @@ use crate::program::Program;
 impl Driver {
     /// Brings a run that was just loaded to where its journal ends.
     pub(super) async fn begin(&mut self) {
+        self.wait_for_claim().await;
         self.read_inbox_if_recovered().await;
-        self.attach_if_it_is_time().await;
-        self.recover();
+        if self.grant.is_none() {
+            self.attach_if_it_is_time().await;
+            self.recover();
+        }
     }
 
     async fn read_inbox_if_recovered(&mut self) {
@@ -69,6 +72,9 @@ impl Driver {
         }
         let run = self.session.run();
         let Some(program) = self.shared.program(&run.started.workflow, &run.version) else {
+            if self.shared.workers.is_some() {
+                return self.look_for_worker();
+            }
             tracing::warn!(
                 id = %self.execution.id, workflow = %run.started.workflow, version = %run.version,
                 "no such workflow is registered; the execution waits for a worker that knows it"
@@ -89,7 +95,7 @@ impl Driver {
 
     fn running_code(&self, program: &dyn Program) -> Result<RunningCode, Failure> {
         let started = &self.session.run().started;
-        let mail = self.mail_in.clone();
+        let mail = self.live.mail.clone();
         let foreign = move || {
             let _ = mail.send(Mail::Foreign);
         };

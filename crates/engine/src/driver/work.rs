@@ -89,7 +89,7 @@ impl Driver {
             cancel: cancel.clone(),
         });
         self.steps_running.insert(ord, cancel);
-        let (mail, clock) = (self.mail_in.clone(), self.shared.clock.clone());
+        let (mail, clock) = (self.live.mail.clone(), self.shared.clock.clone());
         let intercept = self.shared.options.intercept.clone();
         let task = async move {
             let make = move || match intercept {
@@ -141,7 +141,7 @@ impl Driver {
             cancel: cancel.clone(),
         });
         self.undos_running.insert(ord, cancel);
-        let (mail, clock) = (self.mail_in.clone(), self.shared.clock.clone());
+        let (mail, clock) = (self.live.mail.clone(), self.shared.clock.clone());
         let intercept = self.shared.options.intercept.clone();
         let task = async move {
             let done = |()| AttemptEnd::Returned(Payload::default());

@@ -1,0 +1,69 @@
+//! Giving a run to a worker elsewhere, if this process has no code for it.
+
+use crate::driver::Driver;
+use crate::workers::{Entry, Tenancy};
+
+impl Driver {
+    /// Looks for a worker elsewhere that has the code, if the run could go on with it. If there is none, the run is
+    /// looked at again when there is.
+    pub(super) fn look_for_worker(&mut self) {
+        let Some(workers) = &self.shared.workers else { return };
+        let run = self.session.run();
+        let code = (run.started.workflow.clone(), run.version.clone());
+        if self.grant.is_some() {
+            return;
+        }
+        if self.shared.is_stopping() || !run.wants_code(self.shared.clock.now_us()) {
+            return workers.forget(&code, self.run);
+        }
+        let granted = workers.take(&self.shared, &code, self.run);
+        self.grant = granted.map(|grant| (grant, Entry::Leased));
+    }
+
+    /// A worker may still run an attempt that an earlier owner of the store has leased to it. Until its lease
+    /// has ended for sure, the attempt is not lost, and the worker may come back with it.
+    pub fn expect_claim(&mut self) {
+        let Some(workers) = &self.shared.workers else { return };
+        let run = self.session.run();
+        let undo = run.rollback.as_ref().and_then(|rollback| rollback.current);
+        let in_flight = !run.in_flight.is_empty() || undo.is_some();
+        let (workflow, version) = (run.started.workflow.clone(), run.version.clone());
+        if in_flight && self.shared.program(&workflow, &version).is_none() {
+            let claimed = workers.expect_claim((workflow, version), self.run, run.seq);
+            self.claimed = Some((claimed, self.shared.clock.sleep(workers.lease)));
+        }
+    }
+
+    pub(super) async fn wait_for_claim(&mut self) {
+        let Some((claimed, too_late)) = self.claimed.take() else { return };
+        let workers = self.shared.workers.as_ref().expect("who expects a claim has workers");
+        tokio::select! {
+            claimed = claimed => {
+                self.grant = claimed.ok().map(|grant| (grant, Entry::Adopted));
+            }
+            () = too_late => workers.expect_no_claim(self.run),
+            () = self.shared.stop_asked() => workers.expect_no_claim(self.run),
+        }
+    }
+
+    /// Hands the run to the worker, until it has it no more.
+    pub(super) async fn lodge(mut self: Box<Self>) {
+        let (grant, entry) = self.grant.take().expect("who lodges has a slot");
+        let called = self.called;
+        let mailbox = (self.mail, self.live);
+        let follower = self.session.into_follower();
+        let tenancy = Tenancy::new(self.shared, self.run, self.execution, follower, mailbox, grant);
+        tenancy.keep(self.info, entry, called).await;
+    }
+
+    /// When there is something to do by itself: for this process, or for a worker.
+    pub(super) fn wake_at_us(&self) -> Option<i64> {
+        let own = self.session.wake_at_us();
+        if self.session.has_code() || self.shared.workers.is_none() {
+            return own;
+        }
+        let now_us = self.shared.clock.now_us();
+        let due_us = self.session.run().next_due_us().filter(|at_us| *at_us > now_us);
+        own.into_iter().chain(due_us).min()
+    }
+}
