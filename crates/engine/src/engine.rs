@@ -314,6 +314,11 @@ impl Engine {
         self.shared.options.payload_bytes_max
     }
 
+    /// The bounds of each run on its way forward.
+    pub fn limits(&self) -> RunLimits {
+        self.shared.options.limits
+    }
+
     /// The newest run of an execution.
     ///
     /// # Errors

@@ -126,13 +126,20 @@ pub struct Kept {
 /// Bounds of the way forward, which the worker applies to its runs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Limits {
+    /// One input, output or event.
     #[prost(uint64, tag = "1")]
     pub payload_bytes_max: u64,
+    /// Steps, sleeps and waits that a run asks for in its life.
     #[prost(uint64, tag = "2")]
-    pub steps_max: u64,
+    pub asks_max: u64,
+    /// Waits that are open at a time.
     #[prost(uint64, tag = "3")]
-    pub journal_bytes_max: u64,
+    pub waits_open_max: u64,
+    /// The events of all rows of a run.
     #[prost(uint64, tag = "4")]
+    pub journal_bytes_max: u64,
+    /// The events of one Append. A larger one is refused as WHY_REJECTED.
+    #[prost(uint64, tag = "5")]
     pub append_bytes_max: u64,
 }
 /// Asks for the leases of all runs to begin anew. Send one every third of `lease_us`.
@@ -177,7 +184,7 @@ pub struct Lease {
     /// The last row there is; rows that are not here are read by Journal.
     #[prost(uint64, tag = "10")]
     pub seq: u64,
-    /// What stands unread in the inbox.
+    /// What stands unread in the inbox; if it is much, the rest follows in Inbox messages.
     #[prost(message, repeated, tag = "11")]
     pub inbox: ::prost::alloc::vec::Vec<InboxRow>,
     #[prost(bytes = "vec", tag = "12")]
@@ -200,9 +207,9 @@ pub struct JournalRequest {
 pub struct JournalPage {
     #[prost(bytes = "vec", repeated, tag = "1")]
     pub rows: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
-    /// The last row there is.
-    #[prost(uint64, tag = "2")]
-    pub seq: u64,
+    /// Whether there are none behind them.
+    #[prost(bool, tag = "2")]
+    pub last: bool,
 }
 /// What came from outside for a run: events, verbs. The worker copies them into its next row, in order.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -227,11 +234,10 @@ pub struct InboxRow {
     pub topic: ::prost::alloc::string::String,
     #[prost(bytes = "vec", tag = "5")]
     pub payload: ::prost::alloc::vec::Vec<u8>,
-    #[prost(bytes = "vec", tag = "6")]
-    pub digest: ::prost::alloc::vec::Vec<u8>,
-    #[prost(bool, tag = "7")]
+    /// Whether it changes something, or only leaves a note; as its sender was told.
+    #[prost(bool, tag = "6")]
     pub changed: bool,
-    #[prost(int64, tag = "8")]
+    #[prost(int64, tag = "7")]
     pub accepted_at_us: i64,
 }
 /// Writes one row. One per run is on its way at a time; until it is answered, nothing that it says may begin.

@@ -58,8 +58,8 @@ impl Engine {
     /// Takes a worker on, or on again.
     ///
     /// # Errors
-    /// `Invalid` for what it says of itself; `Refused` if this engine leases nothing, or has too many workers;
-    /// `Stopped` when it is being stopped.
+    /// `Invalid` for what it says of itself; `Refused` if this engine leases nothing; `Full` if it has too many
+    /// workers; `Stopped` when it is being stopped.
     pub async fn join(&self, introduction: Introduction) -> Result<Connection, Error> {
         check(&introduction)?;
         let shared = &self.shared;
@@ -138,7 +138,7 @@ impl Workers {
             Some(worker) => worker.clone(),
             None if pool.workers.len() >= WORKERS_MAX => {
                 let message = format!("there are {WORKERS_MAX} workers, and no room for another");
-                return Err(Error::new(ErrorKind::Refused, message));
+                return Err(Error::new(ErrorKind::Full, message));
             }
             None => {
                 let worker = Arc::new(Worker::new(introduction));
@@ -237,9 +237,12 @@ impl Desk {
         self.worker.is_connected_by(self.number) && !self.worker.is_gone()
     }
 
-    /// Completes when the leases of the worker have ended.
-    pub async fn until_gone(&self) {
-        self.worker.until_gone().await;
+    /// Completes when the worker has another connection, or its leases have ended.
+    pub async fn until_over(&self) {
+        tokio::select! {
+            () = self.worker.until_gone() => {}
+            () = self.worker.until_connected_anew(self.number) => {}
+        }
     }
 
     /// Offers a row. The answer comes by mail; at once if the worker has not got the run under this fence.

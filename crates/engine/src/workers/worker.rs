@@ -38,6 +38,8 @@ pub(crate) struct Worker {
     state: Mutex<State>,
     /// Counts how often it was heard of.
     pub(super) heard: watch::Sender<u64>,
+    /// The number of its connection.
+    connection: watch::Sender<u64>,
     /// Whether its leases have ended.
     pub(super) gone: watch::Sender<bool>,
 }
@@ -46,8 +48,6 @@ pub(crate) struct Worker {
 struct State {
     leases: BTreeMap<RunNo, Seat>,
     mail: Option<mpsc::Sender<ToWorker>>,
-    /// The number of its connection.
-    connection: u64,
     draining: bool,
 }
 
@@ -66,6 +66,7 @@ impl Worker {
             slots: introduction.slots,
             state: Mutex::default(),
             heard: watch::Sender::new(0),
+            connection: watch::Sender::new(0),
             gone: watch::Sender::new(false),
         }
     }
@@ -141,20 +142,28 @@ impl Worker {
         let mut state = self.lock();
         state.mail = Some(mail);
         state.draining = false;
-        state.connection += 1;
-        state.connection
+        let number = *self.connection.borrow() + 1;
+        self.connection.send_replace(number);
+        number
     }
 
     /// Its connection is over, unless there is a newer one.
     pub(super) fn disconnect(&self, connection: u64) {
         let mut state = self.lock();
-        if state.connection == connection {
+        if self.is_connected_by(connection) {
             state.mail = None;
         }
     }
 
     pub(super) fn is_connected_by(&self, connection: u64) -> bool {
-        self.lock().connection == connection
+        *self.connection.borrow() == connection
+    }
+
+    /// Completes when it has another connection than this one.
+    pub(super) async fn until_connected_anew(&self, connection: u64) {
+        let mut newest = self.connection.subscribe();
+        // The sender lives as long as this.
+        let _ = newest.wait_for(|newest| *newest != connection).await;
     }
 
     pub(super) fn drain(&self) {

@@ -1,0 +1,279 @@
+//! The service to which workers connect.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use backstitch_api::worker as wire;
+use backstitch_api::{PROTOCOL, worker::from_server::Message};
+use backstitch_core::limits::ROW_PAYLOAD_BYTES_SOFT_MAX;
+use backstitch_engine::workers::{Connection, Desk, Held, Introduction, OfferedRow, ToWorker};
+use backstitch_engine::{Engine, Error, ErrorKind};
+use backstitch_store::RunNo;
+use futures_util::Stream;
+use futures_util::stream::poll_fn;
+use tokio::sync::mpsc;
+use tonic::{Request, Response, Status, Streaming};
+use wire::from_worker;
+use wire::worker_server::{Worker, WorkerServer};
+
+use crate::grpc::mail;
+
+/// How long a worker may take to say Hello.
+const HELLO_WITHIN: Duration = Duration::from_secs(10);
+
+/// What is made ready for the wire of one worker at most: beyond it, who reads too slowly is waited for.
+const WIRE_MESSAGES_MAX: usize = 64;
+
+/// What an append may have besides its payloads, in bytes: names, policies, failures.
+const APPEND_OVERHEAD_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What a message may have besides an append, in bytes.
+const MESSAGE_OVERHEAD_BYTES_MAX: usize = 64 * 1024;
+
+type ToWire = mpsc::Sender<Result<wire::FromServer, Status>>;
+
+/// Serves workers from one engine.
+pub struct WorkerService {
+    engine: Engine,
+}
+
+impl WorkerService {
+    /// The service, ready to be mounted.
+    pub fn server(engine: Engine) -> WorkerServer<WorkerService> {
+        let message_bytes_max = append_bytes_max(&engine) + MESSAGE_OVERHEAD_BYTES_MAX;
+        WorkerServer::new(WorkerService { engine })
+            .max_decoding_message_size(message_bytes_max)
+            .max_encoding_message_size(usize::MAX)
+    }
+
+    fn welcome(&self, connection: &Connection) -> wire::Welcome {
+        let limits = self.engine.limits();
+        let lease = self.engine.lease().expect("a worker was taken on");
+        wire::Welcome {
+            protocol: PROTOCOL,
+            server: concat!("backstitch ", env!("CARGO_PKG_VERSION")).into(),
+            lease_us: u64::try_from(lease.as_micros()).expect("a lease has a bound"),
+            now_us: self.engine.clock().now_us(),
+            limits: Some(wire::Limits {
+                payload_bytes_max: self.engine.payload_bytes_max() as u64,
+                asks_max: limits.asks_max as u64,
+                waits_open_max: limits.waits_open_max as u64,
+                journal_bytes_max: limits.journal_bytes_max,
+                append_bytes_max: append_bytes_max(&self.engine) as u64,
+            }),
+            kept: connection
+                .kept
+                .iter()
+                .map(|(run, fence)| wire::Kept { run: run.0, fence: *fence })
+                .collect(),
+        }
+    }
+}
+
+fn append_bytes_max(engine: &Engine) -> usize {
+    ROW_PAYLOAD_BYTES_SOFT_MAX + engine.payload_bytes_max() + APPEND_OVERHEAD_BYTES_MAX
+}
+
+#[tonic::async_trait]
+impl Worker for WorkerService {
+    type WorkStream = Pin<Box<dyn Stream<Item = Result<wire::FromServer, Status>> + Send>>;
+
+    async fn work(
+        &self,
+        request: Request<Streaming<wire::FromWorker>>,
+    ) -> Result<Response<Self::WorkStream>, Status> {
+        let mut incoming = request.into_inner();
+        let first = tokio::time::timeout(HELLO_WITHIN, incoming.message()).await;
+        let first = first.map_err(|_| {
+            Status::deadline_exceeded(format!(
+                "no Hello came within {} s of the opening of the stream",
+                HELLO_WITHIN.as_secs()
+            ))
+        })??;
+        let connection = self.engine.join(introduction(first)?).await.map_err(status)?;
+        let welcome = self.welcome(&connection);
+        let Connection { mail, desk, .. } = connection;
+        let (to_wire, mut on_wire) = mpsc::channel(WIRE_MESSAGES_MAX);
+        send(&to_wire, Message::Welcome(welcome)).await;
+        // Two tasks: while one waits for a worker that reads slowly, the other goes on.
+        let reader = Reader { engine: self.engine.clone(), desk, to_wire: to_wire.clone() };
+        tokio::spawn(reader.read(incoming));
+        tokio::spawn(write(mail, to_wire));
+        let outgoing = poll_fn(move |cx| on_wire.poll_recv(cx));
+        Ok(Response::new(Box::pin(outgoing)))
+    }
+
+    async fn journal(
+        &self,
+        request: Request<wire::JournalRequest>,
+    ) -> Result<Response<wire::JournalPage>, Status> {
+        let wire::JournalRequest { session, run, fence, after_seq, limit } = request.into_inner();
+        let session = sixteen("session", session)?;
+        let limit = limit as usize;
+        let lease = (RunNo(run), fence);
+        let rows = self.engine.journal_for_worker(&session, lease, after_seq, limit);
+        let rows = rows.await.map_err(status)?;
+        let came = rows.len();
+        let (rows, rest) = mail::first_of(rows.into_iter().map(Vec::from).collect(), Vec::len);
+        let last = rest.is_empty() && came < limit;
+        Ok(Response::new(wire::JournalPage { rows, last }))
+    }
+}
+
+async fn send(to_wire: &ToWire, message: Message) {
+    // A worker that is gone hears nothing.
+    let _ = to_wire.send(Ok(wire::FromServer { message: Some(message) })).await;
+}
+
+/// Sends what the engine has to say, until it says no more.
+async fn write(mut mail: mpsc::Receiver<ToWorker>, to_wire: ToWire) {
+    while let Some(told) = mail.recv().await {
+        for message in mail::messages(told) {
+            if to_wire.send(Ok(message)).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Hears what one worker says on one connection.
+struct Reader {
+    engine: Engine,
+    desk: Desk,
+    to_wire: ToWire,
+}
+
+impl Reader {
+    async fn read(self, mut incoming: Streaming<wire::FromWorker>) {
+        let end = tokio::select! {
+            end = self.read_all(&mut incoming) => end,
+            () = self.to_wire.closed() => return,
+            () = self.desk.until_over() => {
+                Some(Status::aborted("this connection is over: the worker has another one, or was \
+                                      not heard of for as long as its leases last"))
+            }
+        };
+        if let Some(end) = end {
+            let _ = self.to_wire.try_send(Err(end));
+        }
+    }
+
+    /// Reads until the worker ends the stream, or says what cannot be.
+    async fn read_all(&self, incoming: &mut Streaming<wire::FromWorker>) -> Option<Status> {
+        loop {
+            match incoming.message().await {
+                Ok(Some(message)) => {
+                    if let Err(end) = self.hear(message).await {
+                        return Some(end);
+                    }
+                }
+                Ok(None) => return None,
+                // Its connection broke, or it sent what cannot be decoded.
+                Err(end) => return Some(end),
+            }
+        }
+    }
+
+    async fn hear(&self, message: wire::FromWorker) -> Result<(), Status> {
+        use from_worker::Message as Said;
+        match message.message {
+            Some(Said::Hello(_)) => {
+                return Err(Status::invalid_argument("Hello is said once, at the beginning"));
+            }
+            Some(Said::Ping(wire::Ping { number })) => {
+                self.desk.ping();
+                let now_us = self.engine.clock().now_us();
+                send(&self.to_wire, Message::Pong(wire::Pong { number, now_us })).await;
+            }
+            Some(Said::Append(append)) => {
+                let row = offered(append, append_bytes_max(&self.engine))?;
+                self.desk.append(row).await;
+            }
+            Some(Said::Release(wire::Release { run, fence, inbox })) => {
+                self.desk.release(RunNo(run), fence, inbox).await;
+            }
+            Some(Said::Drain(wire::Drain {})) => self.desk.drain(),
+            None => {
+                let message = "a message without content: either it is empty, or of a protocol newer \
+                               than was agreed on";
+                return Err(Status::invalid_argument(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn introduction(first: Option<wire::FromWorker>) -> Result<Introduction, Status> {
+    let Some(from_worker::Message::Hello(hello)) = first.and_then(|first| first.message) else {
+        return Err(Status::invalid_argument("the first message on a stream has to be Hello"));
+    };
+    let (min, max) = (hello.protocol_min, hello.protocol_max);
+    if !(min..=max).contains(&PROTOCOL) {
+        let who = if min > PROTOCOL { "the server" } else { "the worker" };
+        return Err(Status::failed_precondition(format!(
+            "the worker speaks the protocols {min} to {max}, and this server (backstitch {}) \
+             speaks {PROTOCOL}: {who} is to be updated",
+            env!("CARGO_PKG_VERSION")
+        )));
+    }
+    if let Some(queue) = hello.queues.iter().find(|queue| *queue != "default") {
+        return Err(Status::invalid_argument(format!(
+            "the worker serves the queue {queue:?}; this server knows only \"default\""
+        )));
+    }
+    let held = |held: wire::Held| Held {
+        run: RunNo(held.run),
+        fence: held.fence,
+        seq: held.seq,
+        inbox: held.inbox,
+    };
+    Ok(Introduction {
+        session: sixteen("session", hello.session)?,
+        name: hello.name,
+        sdk: hello.sdk,
+        workflows: hello.workflows.into_iter().map(|code| (code.name, code.version)).collect(),
+        slots: hello.slots as usize,
+        held: hello.held.into_iter().map(held).collect(),
+    })
+}
+
+fn offered(append: wire::Append, bytes_max: usize) -> Result<OfferedRow, Status> {
+    let bytes = append.events.len();
+    if bytes > bytes_max {
+        return Err(Status::invalid_argument(format!(
+            "the events of row {} of run {} have {bytes} bytes; an append may have {bytes_max}",
+            append.seq, append.run
+        )));
+    }
+    let append_id = sixteen("append_id", append.append_id)?;
+    Ok(OfferedRow {
+        run: RunNo(append.run),
+        fence: append.fence,
+        append_id: append_id.to_vec(),
+        seq: append.seq,
+        turn_now_us: append.turn_now_us,
+        version: append.version,
+        events: append.events.into(),
+    })
+}
+
+fn sixteen(what: &str, bytes: Vec<u8>) -> Result<[u8; 16], Status> {
+    <[u8; 16]>::try_from(bytes).map_err(|bytes| {
+        Status::invalid_argument(format!("`{what}` has {} bytes; it has 16", bytes.len()))
+    })
+}
+
+fn status(error: Error) -> Status {
+    let message = error.to_string();
+    match error.kind() {
+        ErrorKind::Invalid => Status::invalid_argument(message),
+        ErrorKind::NotFound => Status::not_found(message),
+        ErrorKind::Full => Status::resource_exhausted(message),
+        ErrorKind::Stopped | ErrorKind::Store(_) => Status::unavailable(message),
+        ErrorKind::Refused
+        | ErrorKind::IdInUse
+        | ErrorKind::OtherInput
+        | ErrorKind::UnknownWorkflow
+        | ErrorKind::Unreadable => Status::failed_precondition(message),
+    }
+}

@@ -1,0 +1,3 @@
+//! The server: one process that has the journals, and to which workers and callers connect.
+
+pub mod grpc;
