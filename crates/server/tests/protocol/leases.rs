@@ -1,0 +1,214 @@
+//! Leases: how a run comes to a worker, and goes from it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backstitch_core::inbox::{InboxKind, Verb};
+use backstitch_core::status::Status;
+
+use backstitch_api::worker::Workflow;
+use backstitch_api::worker::from_server::Message;
+use backstitch_api::worker::refused::Why;
+
+use crate::peer::{LEASE, Peer, T0, hello};
+
+#[tokio::test]
+async fn a_run_goes_to_a_worker_and_comes_to_its_end() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(10).await;
+    let started = peer.begin("a").await;
+    let mut run = worker.lease().await;
+    assert_eq!((run.lease.run, run.lease.id.as_str()), (started.run.0, "a"));
+    let first = run.row().expect("the code asks for a step");
+    assert_eq!(worker.write(first).await, T0);
+    assert_eq!(peer.status("a").await, Status::Running);
+    run.paid(1);
+    let last = run.row().expect("the code returns");
+    worker.write(last).await;
+    let view = peer.engine.closed(started.run).await.expect("it is over");
+    assert_eq!(view.status(true), Status::Succeeded);
+    assert!(peer.engine.workers()[0].leased == 0, "its slot is free");
+}
+
+#[tokio::test]
+async fn a_run_waits_for_a_worker_that_knows_its_workflow() {
+    let peer = Peer::start().await;
+    peer.begin("a").await;
+    assert_eq!(peer.status("a").await, Status::Pending);
+    let other = Workflow { name: "transfer".into(), version: "2".into() };
+    let mut stranger = hello(1);
+    (stranger.session, stranger.workflows) = (vec![1; 16], vec![other]);
+    let mut stranger = peer.talk(stranger).await.expect("it is taken on");
+    stranger.ping().await;
+    assert_eq!(peer.status("a").await, Status::Pending);
+    let mut worker = peer.worker(1).await;
+    assert_eq!(worker.lease().await.lease.id, "a");
+    stranger.ping().await;
+}
+
+#[tokio::test]
+async fn there_are_as_many_leases_as_slots_and_the_oldest_run_is_next() {
+    let peer = Peer::start().await;
+    for id in ["a", "b", "c"] {
+        peer.begin(id).await;
+    }
+    let mut worker = peer.worker(1).await;
+    for id in ["a", "b", "c"] {
+        let mut run = worker.lease().await;
+        assert_eq!(run.lease.id, id);
+        worker.ping().await;
+        let row = run.row().expect("the code asks for a step");
+        worker.write(row).await;
+        run.paid(1);
+        let row = run.row().expect("the code returns");
+        worker.write(row).await;
+    }
+}
+
+#[tokio::test]
+async fn b96_an_append_that_is_repeated_gets_the_same_answer() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let mut run = worker.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    let at_us = worker.write(row.clone()).await;
+    peer.clock.advance(Duration::from_secs(1));
+    assert_eq!(worker.write(row).await, at_us);
+    assert_eq!(peer.engine.journal(started.run).await.expect("it can be read").len(), 2);
+}
+
+#[tokio::test]
+async fn what_comes_from_outside_is_handed_on() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let mut run = worker.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    worker.write(row).await;
+    let verb = Verb { by: "ada".into(), ..Verb::default() };
+    let sent = peer.engine.send(started.run, InboxKind::Cancel, verb, "r1").await;
+    sent.expect("it can be cancelled");
+    let Ok(Message::Inbox(inbox)) = worker.next().await else { panic!("the cancel is pushed") };
+    assert_eq!((inbox.rows.len(), inbox.rows[0].kind), (1, InboxKind::Cancel as u32));
+    // Who has not read it decides nothing.
+    run.paid(1);
+    let row = run.row().expect("the code returns");
+    assert_eq!(worker.write_in_vain(row).await.why(), Why::Unread);
+}
+
+#[tokio::test]
+async fn p4_when_the_lease_has_ended_the_next_worker_has_the_run_and_the_first_one_writes_nothing()
+{
+    let peer = Peer::start().await;
+    let mut first = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let mut run = first.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    first.write(row).await;
+    let mut second = hello(1);
+    second.session = vec![2; 16];
+    let mut second = peer.talk(second).await.expect("it is taken on");
+    peer.clock.advance(LEASE / 2);
+    second.ping().await;
+    peer.clock.advance(LEASE / 2);
+    let mut again = second.lease().await;
+    assert!(again.lease.fence > run.lease.fence);
+    assert_eq!(first.next().await.expect_err("it is told").code(), tonic::Code::Aborted);
+    // The attempt of the first worker is lost, and there is another one.
+    again.now_us += LEASE.as_micros() as i64;
+    let row = again.row().expect("the attempt is tried again");
+    second.write(row).await;
+    let view = peer.engine.view(started.run).await.expect("it can be read");
+    assert_eq!(view.run.step(1).expect("it is a step").attempts, 2);
+}
+
+#[tokio::test]
+async fn a_worker_that_comes_back_in_time_keeps_its_runs() {
+    let peer = Peer::start().await;
+    let mut before = peer.worker(1).await;
+    peer.begin("a").await;
+    let mut run = before.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    before.write(row).await;
+    let mut again = hello(1);
+    again.held = vec![run.held(2)];
+    let mut after = peer.talk(again).await.expect("it is taken on again");
+    assert_eq!(after.welcome.kept.len(), 1);
+    assert_eq!(after.welcome.kept[0].fence, run.lease.fence);
+    run.paid(1);
+    let row = run.row().expect("the code returns");
+    after.write(row).await;
+    assert_eq!(peer.status("a").await, Status::Succeeded);
+}
+
+#[tokio::test]
+async fn a_worker_that_comes_back_without_a_run_is_given_it_again() {
+    let peer = Peer::start().await;
+    let mut before = peer.worker(1).await;
+    peer.begin("a").await;
+    let run = before.lease().await;
+    let mut after = peer.worker(1).await;
+    assert!(after.welcome.kept.is_empty());
+    let again = after.lease().await;
+    assert!(again.lease.fence > run.lease.fence);
+}
+
+#[tokio::test]
+async fn a_run_that_is_given_back_goes_to_a_worker_again_when_something_happens() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let mut run = worker.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    worker.write(row).await;
+    worker.say(run.release()).await;
+    // With an attempt in flight: it is lost, and the run goes on.
+    let mut again = worker.lease().await;
+    assert_eq!(again.lease.run, started.run.0);
+    let row = again.row().expect("the attempt is tried again");
+    worker.write(row).await;
+}
+
+#[tokio::test]
+async fn a_kill_does_not_wait_for_the_worker() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let mut run = worker.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    worker.write(row).await;
+    let verb = Verb { by: "ada".into(), reason: "it hangs".into(), ..Verb::default() };
+    let sent = peer.engine.send(started.run, InboxKind::Kill, verb, "r1").await;
+    sent.expect("it can be killed");
+    let Ok(Message::Revoke(revoke)) = worker.next().await else { panic!("it is taken away") };
+    assert!(!revoke.in_good_order);
+    let view = peer.engine.closed(started.run).await.expect("it is over");
+    assert_eq!(view.status(true), Status::Terminated);
+    run.paid(1);
+    let row = run.row().expect("the code returns");
+    assert_eq!(worker.write_in_vain(row).await.why(), Why::Lost);
+}
+
+#[tokio::test]
+async fn after_a_restart_of_the_server_a_worker_keeps_what_it_runs() {
+    let (peer, store) = Peer::start_on_memory().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let mut run = worker.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    worker.write(row).await;
+    // The next owner of the store; the first one can write nothing any more.
+    let peer = Peer::on(Arc::new(store.reopen()), peer.clock).await;
+    let mut again = hello(1);
+    again.held = vec![run.held(2)];
+    let mut worker = peer.talk(again).await.expect("it is taken on again");
+    let kept = &worker.welcome.kept;
+    assert!(kept.len() == 1 && kept[0].fence > run.lease.fence, "{kept:?}");
+    run.lease.fence = kept[0].fence;
+    run.paid(1);
+    let row = run.row().expect("the code returns");
+    worker.write(row).await;
+    let view = peer.engine.closed(started.run).await.expect("it is over");
+    assert_eq!(view.step(1).expect("it is a step").attempts, 1, "nothing was lost");
+}

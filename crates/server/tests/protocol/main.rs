@@ -1,0 +1,5 @@
+//! The protocol of workers, spoken word by word with a server.
+
+mod bad_input;
+mod leases;
+mod peer;
