@@ -69,13 +69,12 @@ pub struct ExecutionStatus {
 
 impl ExecutionStatus {
     fn of(view: RunView) -> ExecutionStatus {
-        let run = view.run;
+        let (status, run) = (view.status(), view.run);
         let step = |ord| match run.step(ord) {
             Some(step) => StepRef::Key(step.key.to_string()),
             None => StepRef::Ordinal(ord),
         };
         let blocks = run.blocks.iter();
-        let status = run.status(view.owned);
         ExecutionStatus {
             status,
             rollback: run.rollback_progress(),

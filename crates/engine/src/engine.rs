@@ -266,8 +266,21 @@ pub struct RunView {
     pub info: RunInfo,
     /// The fold of the journal.
     pub run: Arc<Run>,
-    /// Whether a worker of this process has its code.
+    /// Whether a worker has its code.
     pub owned: bool,
+    /// When it was looked at, microseconds since 1970.
+    pub now_us: i64,
+}
+
+impl RunView {
+    /// The derived status. A run for which no worker is there, and for which something has come due, is pending:
+    /// the journal alone does not know the time.
+    pub fn status(&self) -> Status {
+        match self.run.status(self.owned) {
+            Status::Suspended if !self.owned && self.run.wants_code(self.now_us) => Status::Pending,
+            status => status,
+        }
+    }
 }
 
 /// The engine of one process. Cheap to clone.
@@ -372,7 +385,7 @@ impl Engine {
             // What its owner has said last.
             Role::Guest => info.update.status != Status::Pending,
         };
-        Ok(RunView { info, run: Arc::new(folded), owned })
+        Ok(RunView { info, run: Arc::new(folded), owned, now_us: self.shared.clock.now_us() })
     }
 
     /// The rows of a journal.

@@ -184,7 +184,7 @@ impl Engine {
             return Ok((execution.clone(), Door::Open { inbox_done, kept_bytes }));
         }
         let view = self.view(run).await?;
-        let new = view.info.new;
+        let new = view.info.new.clone();
         let execution = Arc::new(ExecutionFacts {
             namespace: new.namespace,
             id: new.id,
@@ -199,7 +199,7 @@ impl Engine {
                 Door::Open { inbox_done, kept_bytes: kept.bytes() }
             }
             Verdict::NoChange(why) | Verdict::Refused(why) => {
-                Door::Shut(format!("{why} (its status is {})", view.run.status(view.owned)))
+                Door::Shut(format!("{why} (its status is {})", view.status()))
             }
         };
         Ok((execution, door))

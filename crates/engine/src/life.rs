@@ -104,7 +104,7 @@ impl Engine {
 
     /// With what stands in its inbox: that may open it again, or be about to close it.
     async fn must_be_closed(&self, verb: &str, way_out: &str, view: &RunView) -> Result<(), Error> {
-        let status = view.run.status(view.owned);
+        let status = view.status();
         if status.is_closed() {
             return Ok(());
         }

@@ -208,7 +208,7 @@ fn refused(kind: InboxKind, view: &RunView, why: &str) -> Error {
         "{} of execution {:?} is refused: {why} (its status is {})",
         kind.name(),
         view.info.new.id,
-        view.run.status(view.owned)
+        view.status()
     );
     Error::new(ErrorKind::Refused, message)
 }

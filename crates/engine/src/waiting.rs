@@ -23,7 +23,7 @@ impl Engine {
     pub async fn settled(&self, run: RunNo) -> Result<Arc<Run>, Error> {
         let seen = |seen: &Seen| seen.settled.clone();
         let looked = |view: RunView, ahead: Ahead| {
-            let status = view.run.status(view.owned);
+            let status = view.status();
             let settled = status.is_closed() || status == Status::Stuck;
             (settled && ahead == Ahead::Nothing).then_some(view.run)
         };
@@ -63,7 +63,7 @@ impl Engine {
             published => Some(published),
         };
         let looked = |view: RunView, _: Ahead| {
-            let closed = view.run.status(view.owned).is_closed();
+            let closed = view.status().is_closed();
             match view.run.published.get(key).cloned().filter(newer) {
                 None if closed => Some(None),
                 None => None,
@@ -124,7 +124,7 @@ impl Engine {
 
     /// What stands in the inbox of a run that is over, or stuck.
     async fn ahead(&self, view: &RunView) -> Result<Ahead, Error> {
-        let opening: &[InboxKind] = match view.run.status(view.owned) {
+        let opening: &[InboxKind] = match view.status() {
             Status::Succeeded => &[InboxKind::Rollback],
             Status::Stuck => InboxKind::SETTLING,
             Status::Pending

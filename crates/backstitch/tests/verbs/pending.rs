@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backstitch::{Backstitch, Conflict, ErrorKind, Handle, Status, WaitsFor};
+use backstitch::{Backstitch, Conflict, Ctx, ErrorKind, Handle, Status, WaitsFor, workflow_fn};
 
 use crate::scene::{On, Plan, Scene, job, with_job};
 use crate::stage::checked;
@@ -137,4 +137,30 @@ async fn b38_what_has_never_run_has_no_steps_to_speak_of() {
         assert_eq!(handle.restart().await.err().unwrap().kind(), ErrorKind::Refused);
         assert_eq!(scene.rows().await.1, 0, "nothing of it was accepted");
     }
+}
+
+#[tokio::test]
+async fn p10_a_sleep_that_is_over_and_that_nobody_can_end_is_pending() {
+    let world = World::new();
+    let naps = workflow_fn("naps", async |ctx: Ctx, (): ()| {
+        ctx.sleep("1h").await?;
+        Ok(1_u32)
+    });
+    let app = world.open(|b| b.register(naps.clone())).await;
+    let handle: Handle<u32> = app.start(naps.clone(), "n", ()).await.unwrap();
+    until(&handle, Status::Suspended).await;
+    let app = world.open_on(Arc::new(world.reopen()), |b| b).await;
+    let handle: Handle<u32> = app.handle("n").await.unwrap();
+    assert_eq!(
+        handle.status().await.unwrap().status,
+        Status::Suspended,
+        "nobody has to do anything"
+    );
+    world.clock.advance(std::time::Duration::from_secs(3_600));
+    let status = handle.status().await.unwrap();
+    assert_eq!(status.status, Status::Pending);
+    assert!(matches!(status.waits_for[0], WaitsFor::Worker { .. }));
+    let app = world.open_on(Arc::new(world.reopen()), |b| b.register(naps.clone())).await;
+    let handle: Handle<u32> = app.handle("n").await.unwrap();
+    assert_eq!(handle.result().await.unwrap(), 1);
 }

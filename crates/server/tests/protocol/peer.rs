@@ -82,7 +82,7 @@ impl Peer {
     pub async fn status(&self, id: &str) -> Status {
         let info = self.engine.newest("default", id).await.expect("it is there");
         let view = self.engine.view(info.run).await.expect("it can be read");
-        view.run.status(view.owned)
+        view.status()
     }
 
     /// A worker with so many slots.
