@@ -246,6 +246,10 @@ impl Shared {
         self.left_alone.lock().expect("no code runs under this lock").insert(run, why);
     }
 
+    pub fn no_longer_left_alone(&self, run: RunNo) {
+        self.left_alone.lock().expect("no code runs under this lock").remove(&run);
+    }
+
     pub async fn info(&self, run: RunNo) -> Result<RunInfo, Error> {
         let info = self.store.run(run).await?;
         info.ok_or_else(|| {

@@ -210,6 +210,8 @@ struct Pool {
     waiting: BTreeMap<Code, BTreeSet<RunNo>>,
     /// Runs with an attempt in flight at a worker that has lost its server.
     orphans: BTreeMap<RunNo, Orphan>,
+    /// Runs that are left alone because a worker sent what does not follow from their journals.
+    spoiled: BTreeMap<Code, BTreeSet<RunNo>>,
     /// Leases so far.
     leases: u32,
 }
@@ -273,6 +275,11 @@ impl Workers {
         }
     }
 
+    /// The run is left alone until another worker comes that has its workflow.
+    pub fn spoiled(&self, code: Code, run: RunNo) {
+        self.lock().spoiled.entry(code).or_default().insert(run);
+    }
+
     /// A worker may still run an attempt of `run`, which ends at row `seq`: whoever claims it has it.
     pub fn expect_claim(&self, code: Code, run: RunNo, seq: u64) -> oneshot::Receiver<Grant> {
         let (claim, claimed) = oneshot::channel();
@@ -311,6 +318,16 @@ impl Pool {
             runs.remove(&run);
             if runs.is_empty() {
                 self.waiting.remove(code);
+            }
+        }
+    }
+
+    /// A worker has come that may be a mended one: what another one could not go on with, it may.
+    fn unspoil(&mut self, shared: &Shared, worker: &Worker) {
+        for code in worker.workflows() {
+            for run in self.spoiled.remove(code).unwrap_or_default() {
+                shared.no_longer_left_alone(run);
+                self.waiting.entry(code.clone()).or_default().insert(run);
             }
         }
     }

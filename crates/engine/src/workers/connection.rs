@@ -143,6 +143,7 @@ impl Workers {
             None => {
                 let worker = Arc::new(Worker::new(introduction));
                 pool.workers.insert(introduction.session, worker.clone());
+                pool.unspoil(shared, &worker);
                 shared.runtime.spawn(watch_lease(shared.clone(), worker.clone()));
                 worker
             }

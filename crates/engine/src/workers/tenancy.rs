@@ -64,6 +64,8 @@ enum Over {
     },
     /// It is gone, or was told to go.
     Lost,
+    /// It sent what does not follow from the journal.
+    Spoiled(Error),
     /// The run cannot go on.
     Failed(Error),
 }
@@ -278,13 +280,13 @@ impl Tenancy {
             Err(why) => {
                 let message = format!(
                     "worker {:?} sent what does not follow from the journal of execution {:?} (run {}): \
-                     {why}. Nothing of it was written; mend the worker, and connect it again",
+                     {why}. Nothing of it was written; mend the worker, and start it again",
                     self.grant.worker.name(),
                     self.execution.id,
                     self.execution.run_id
                 );
-                let failed = Over::Failed(Error::new(ErrorKind::Unreadable, message.clone()));
-                return (Written::Illegal(message), Some(failed));
+                let error = Error::new(ErrorKind::Unreadable, message.clone());
+                return (Written::Illegal(message), Some(Over::Spoiled(error)));
             }
         };
         let append = append::compose(&self.shared, self.run, self.follower.run(), row);
@@ -370,6 +372,10 @@ impl Tenancy {
         let wake_at_us = fold.next_due_us();
         // One that is blocked as a whole would come back at once.
         let wants_code = fold.wants_code(shared.clock.now_us()) && !fold.is_held_by_block();
+        if let (Over::Spoiled(_), Some(workers)) = (&over, &shared.workers) {
+            let (workflow, version) = (&self.execution.workflow, &self.execution.version);
+            workers.spoiled((workflow.clone(), version.clone()), run);
+        }
         let goes_on = match over {
             Over::Closed => {
                 let status = self.follower.run().status(true).name();
@@ -394,7 +400,7 @@ impl Tenancy {
                 leave(&shared, run, Departure::Parked { wake_at_us }, &mut self.mailbox);
                 true
             }
-            Over::Failed(error) => {
+            Over::Spoiled(error) | Over::Failed(error) => {
                 tracing::error!(id = %self.execution.id, run_id = %self.execution.run_id, %error, "run left alone");
                 if !shared.is_stopping() {
                     shared.leave_alone(run, error);

@@ -85,6 +85,14 @@ async fn a_row_that_does_not_follow_is_refused_and_the_run_is_listed() {
         // All other runs go on.
         peer.begin("b").await;
         assert_eq!(worker.lease().await.lease.id, "b");
+        // A mended worker goes on with it.
+        let mut mended = hello(1);
+        mended.session = vec![2; 16];
+        let mut mended = peer.talk(mended).await.expect("it is taken on");
+        let mut run = mended.lease().await;
+        let row = run.row().expect("the code asks for a step");
+        mended.write(row).await;
+        assert!(peer.engine.attention(10).await.expect("it can be listed").is_empty());
     }
 }
 
