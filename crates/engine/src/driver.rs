@@ -68,6 +68,8 @@ pub(crate) struct Driver {
     suspect: Option<OwnedSemaphorePermit>,
     /// What is known of the run besides its journal, for whoever has it next.
     info: RunInfo,
+    /// The first row, if it is the only one.
+    first: Option<Row>,
     /// The slot of a worker elsewhere, which has the run next.
     grant: Option<(Grant, Entry)>,
     /// Told when a worker comes back with the run, and until when it may.
@@ -163,6 +165,7 @@ impl Driver {
             origin,
             suspect: None,
             info,
+            first: rows.first().filter(|_| origin == Origin::Started).cloned(),
             grant: None,
             claimed: None,
         }))

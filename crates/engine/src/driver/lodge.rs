@@ -50,10 +50,11 @@ impl Driver {
     pub(super) async fn lodge(mut self: Box<Self>) {
         let (grant, entry) = self.grant.take().expect("who lodges has a slot");
         let called = self.called;
+        let first = self.first.filter(|_| self.session.run().seq == 1);
         let mailbox = (self.mail, self.live);
         let follower = self.session.into_follower();
         let tenancy = Tenancy::new(self.shared, self.run, self.execution, follower, mailbox, grant);
-        tenancy.keep(self.info, entry, called).await;
+        tenancy.keep(self.info, entry, first, called).await;
     }
 
     /// When there is something to do by itself: for this process, or for a worker.

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstitch_core::follow::{Follower, Offered};
-use backstitch_core::inbox::InboxKind;
-use backstitch_core::row::{Header, Row, RowKind};
+use backstitch_core::inbox::{InboxKind, InboxRow};
+use backstitch_core::row::{Draft, Header, Row, RowKind};
 use backstitch_core::run::Phase;
 use backstitch_store::{RunInfo, RunNo};
+use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::append::{self, Again, Committed};
@@ -102,14 +103,35 @@ impl Tenancy {
         }
     }
 
-    /// Keeps the run until the worker has it no more.
-    pub async fn keep(mut self, info: RunInfo, entry: Entry, called: Option<Called>) {
+    /// Keeps the run until the worker has it no more. `first` is its only row, if it has just been started.
+    pub async fn keep(
+        mut self,
+        info: RunInfo,
+        entry: Entry,
+        first: Option<Row>,
+        called: Option<Called>,
+    ) {
         self.called = called;
-        let over = match self.begin(info, entry).await {
+        let begun = match (entry, first) {
+            (Entry::Leased, Some(first)) => {
+                self.begin_fresh(info, first).await;
+                Ok(())
+            }
+            (Entry::Leased | Entry::Adopted, _) => self.begin(info, entry).await,
+        };
+        let over = match begun {
             Ok(()) => self.serve().await,
             Err(error) => Over::Failed(error),
         };
         self.leave(over);
+    }
+
+    /// Nothing has to be read: what has come to the inbox meanwhile is told by mail.
+    async fn begin_fresh(&mut self, info: RunInfo, first: Row) {
+        let header = Header { at_us: 0, ..first.header.clone() };
+        let row = Draft::new(header, &first.events).seal(first.header.at_us);
+        self.last = Some((first.header.append_id, first.header.at_us));
+        self.tell_lease(info, vec![row.into()], Vec::new()).await;
     }
 
     async fn begin(&mut self, info: RunInfo, entry: Entry) -> Result<(), Error> {
@@ -126,6 +148,11 @@ impl Tenancy {
         let rows = self.shared.store.journal(self.run, 0, ROWS_WITH_LEASE).await?;
         let inbox = self.shared.store.inbox(self.run, self.sent, INBOX_PAGE).await?;
         self.sent = inbox.last().map_or(self.sent, |row| row.number);
+        self.tell_lease(info, rows, inbox).await;
+        Ok(())
+    }
+
+    async fn tell_lease(&mut self, info: RunInfo, rows: Vec<Bytes>, inbox: Vec<InboxRow>) {
         let lease = Leased {
             run: self.run,
             fence: self.grant.fence,
@@ -133,11 +160,10 @@ impl Tenancy {
             new: info.new,
             created_at_us: info.created_at_us,
             rows,
-            seq,
+            seq: self.follower.run().seq,
             inbox,
         };
         self.grant.worker.send(ToWorker::Lease(Box::new(lease))).await;
-        Ok(())
     }
 
     async fn serve(&mut self) -> Over {
