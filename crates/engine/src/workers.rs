@@ -210,10 +210,15 @@ struct Pool {
     waiting: BTreeMap<Code, BTreeSet<RunNo>>,
     /// Runs with an attempt in flight at a worker that has lost its server.
     orphans: BTreeMap<RunNo, Orphan>,
-    /// Runs that are left alone because a worker sent what does not follow from their journals.
-    spoiled: BTreeMap<Code, BTreeSet<RunNo>>,
+    /// Runs that wait for a worker to be mended: one has sent what does not follow from their journals, or its
+    /// code does not fit them.
+    unmended: BTreeMap<Code, BTreeSet<RunNo>>,
+    /// Such runs, when another worker has come: it is the newest one that may be mended.
+    for_the_newest: BTreeSet<RunNo>,
     /// Leases so far.
     leases: u32,
+    /// Workers so far.
+    joined: u64,
 }
 
 struct Orphan {
@@ -250,8 +255,11 @@ impl Workers {
     /// again when there is one.
     pub fn take(&self, shared: &Arc<Shared>, code: &Code, run: RunNo) -> Option<Grant> {
         let pool = &mut *self.lock();
-        let free = pool.workers.values().filter(|worker| worker.knows(code));
-        let best = free.max_by_key(|worker| worker.free_slots()).cloned();
+        let free = pool.workers.values().filter(|worker| worker.knows(code) && worker.has_room());
+        let best = match pool.for_the_newest.remove(&run) {
+            true => free.max_by_key(|worker| worker.number()).cloned(),
+            false => free.max_by_key(|worker| worker.free_slots()).cloned(),
+        };
         let granted = best.and_then(|worker| grant(shared, pool.next_fence(shared), worker, run));
         match &granted {
             Some(_) => pool.no_longer_waits(code, run),
@@ -275,9 +283,9 @@ impl Workers {
         }
     }
 
-    /// The run is left alone until another worker comes that has its workflow.
-    pub fn spoiled(&self, code: Code, run: RunNo) {
-        self.lock().spoiled.entry(code).or_default().insert(run);
+    /// The run waits until another worker comes that has its workflow.
+    pub fn wait_until_mended(&self, code: Code, run: RunNo) {
+        self.lock().unmended.entry(code).or_default().insert(run);
     }
 
     /// A worker may still run an attempt of `run`, which ends at row `seq`: whoever claims it has it.
@@ -323,10 +331,11 @@ impl Pool {
     }
 
     /// A worker has come that may be a mended one: what another one could not go on with, it may.
-    fn unspoil(&mut self, shared: &Shared, worker: &Worker) {
+    fn look_again(&mut self, shared: &Shared, worker: &Worker) {
         for code in worker.workflows() {
-            for run in self.spoiled.remove(code).unwrap_or_default() {
+            for run in self.unmended.remove(code).unwrap_or_default() {
                 shared.no_longer_left_alone(run);
+                self.for_the_newest.insert(run);
                 self.waiting.entry(code.clone()).or_default().insert(run);
             }
         }

@@ -141,9 +141,10 @@ impl Workers {
                 return Err(Error::new(ErrorKind::Full, message));
             }
             None => {
-                let worker = Arc::new(Worker::new(introduction));
+                pool.joined += 1;
+                let worker = Arc::new(Worker::new(pool.joined, introduction));
                 pool.workers.insert(introduction.session, worker.clone());
-                pool.unspoil(shared, &worker);
+                pool.look_again(shared, &worker);
                 shared.runtime.spawn(watch_lease(shared.clone(), worker.clone()));
                 worker
             }

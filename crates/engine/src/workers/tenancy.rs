@@ -396,11 +396,16 @@ impl Tenancy {
         let called = self.called.is_some();
         let fold = self.follower.run();
         let wake_at_us = fold.next_due_us();
-        // One that is blocked as a whole would come back at once.
-        let wants_code = fold.wants_code(shared.clock.now_us()) && !fold.is_held_by_block();
-        if let (Over::Spoiled(_), Some(workers)) = (&over, &shared.workers) {
+        let is_unfit = fold.is_held_by_block();
+        let wants_code = fold.wants_code(shared.clock.now_us()) && !is_unfit;
+        let is_unmended = match over {
+            Over::Spoiled(_) => true,
+            Over::Released { .. } => is_unfit,
+            Over::Closed | Over::Lost | Over::Failed(_) => false,
+        };
+        if let (true, Some(workers)) = (is_unmended, &shared.workers) {
             let (workflow, version) = (&self.execution.workflow, &self.execution.version);
-            workers.spoiled((workflow.clone(), version.clone()), run);
+            workers.wait_until_mended((workflow.clone(), version.clone()), run);
         }
         let goes_on = match over {
             Over::Closed => {

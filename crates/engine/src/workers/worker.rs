@@ -30,6 +30,8 @@ pub(crate) enum Offer {
 
 /// A program that has workflows.
 pub(crate) struct Worker {
+    /// Larger than that of every worker before.
+    number: u64,
     session: SessionId,
     name: String,
     sdk: String,
@@ -57,8 +59,9 @@ struct Seat {
 }
 
 impl Worker {
-    pub fn new(introduction: &Introduction) -> Worker {
+    pub fn new(number: u64, introduction: &Introduction) -> Worker {
         Worker {
+            number,
             session: introduction.session,
             name: introduction.name.clone(),
             sdk: introduction.sdk.clone(),
@@ -73,6 +76,10 @@ impl Worker {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no code runs under this lock")
+    }
+
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     pub fn session(&self) -> &SessionId {
@@ -101,6 +108,10 @@ impl Worker {
         let state = self.lock();
         let takes_runs = state.mail.is_some() && !state.draining;
         if takes_runs { self.slots.saturating_sub(state.leases.len()) } else { 0 }
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.free_slots() > 0
     }
 
     /// Gives the run one of its slots.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backstitch_core::event::BlockKind;
+use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_core::status::Status;
 
@@ -168,6 +170,25 @@ async fn a_run_that_is_given_back_goes_to_a_worker_again_when_something_happens(
     assert_eq!(again.lease.run, started.run.0);
     let row = again.row().expect("the attempt is tried again");
     worker.write(row).await;
+}
+
+#[tokio::test]
+async fn a_run_that_does_not_fit_the_code_of_a_worker_goes_to_the_next_one_that_comes() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    peer.begin("a").await;
+    let mut run = worker.lease().await;
+    let failure = Failure::new(Class::Attention, Origin::Engine, "Mismatch", "other code");
+    run.session.block(BlockKind::Mismatch, failure);
+    let row = run.row().expect("the block is written down");
+    worker.write(row).await;
+    worker.say(run.release()).await;
+    worker.ping().await;
+    assert_eq!(peer.status("a").await, Status::Blocked);
+    let mut mended = hello(1);
+    mended.session = vec![2; 16];
+    let mut mended = peer.talk(mended).await.expect("it is taken on");
+    assert_eq!(mended.lease().await.lease.id, "a");
 }
 
 #[tokio::test]
