@@ -115,8 +115,9 @@ pub struct StartAnswer {
 /// What is to be done about the run that was found.
 enum Found {
     Answer(StartAnswer),
-    /// It is closed, and a new run may begin.
-    Over(RunNo),
+    /// It is closed, and a new run may begin; when the one has closed that it waited for, if that is
+    /// still open.
+    Over(RunNo, Option<(RunNo, RunId)>),
     /// A new run begins when it has closed.
     BeginAfter(RunNo, RunId),
 }
@@ -132,7 +133,10 @@ impl Engine {
         let restart = request.restart.as_ref();
         let run_id = self.shared.ids.run(self.shared.clock.now_us());
         let mut expected = restart.map(|restart| restart.from);
-        let mut after = None;
+        let mut after = match expected {
+            Some(from) => self.open_before(&self.info(from).await?).await?,
+            None => None,
+        };
         loop {
             let (start, row) = self.first_change(&request, run_id, expected, after);
             let status = start.status;
@@ -150,7 +154,7 @@ impl Engine {
                 }
                 Answer::Exists(found) => match self.found(&request, *found).await? {
                     Found::Answer(answer) => return Ok(answer),
-                    Found::Over(run) => (expected, after) = (Some(run), None),
+                    Found::Over(run, before) => (expected, after) = (Some(run), before),
                     Found::BeginAfter(run, run_id) => {
                         (expected, after) = (Some(run), Some((run, run_id)));
                     }
@@ -321,7 +325,8 @@ impl Engine {
             (true, Reuse::Reject) | (false, _) => false,
         };
         if again {
-            return Ok(Found::Over(found.run));
+            let before = self.open_before(&found).await?;
+            return Ok(Found::Over(found.run, before));
         }
         match request.conflict {
             Conflict::UseExisting => {
@@ -346,6 +351,20 @@ impl Engine {
                 Err(Error::new(ErrorKind::IdInUse, message))
             }
         }
+    }
+
+    /// The run that this one was to follow, if that is open: this one was closed before it began, and
+    /// two runs of an id are never at work at once.
+    async fn open_before(&self, run: &RunInfo) -> Result<Option<(RunNo, RunId)>, Error> {
+        let mut before = run.new.after;
+        while let Some(run) = before {
+            let Some(info) = self.shared.store.run(run).await? else { return Ok(None) };
+            if info.closed_at_us.is_none() {
+                return Ok(Some((run, info.new.run_id)));
+            }
+            before = info.new.after;
+        }
+        Ok(None)
     }
 
     fn same(&self, request: &StartRequest, found: &RunInfo) -> Result<StartAnswer, Error> {

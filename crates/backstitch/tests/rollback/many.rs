@@ -94,6 +94,52 @@ async fn b30_cancelled_before_the_old_one_closed_the_new_run_never_begins() {
     checked(&new).await;
 }
 
+/// How the third run of an id is begun.
+#[derive(Clone, Copy, Debug)]
+enum Third {
+    /// The second one is still pending.
+    Terminates,
+    /// It has been cancelled.
+    Reuses,
+    Restarts,
+}
+
+#[tokio::test]
+async fn b30_a_third_run_begins_after_the_first_one_although_the_second_is_closed() {
+    for third in [Third::Terminates, Third::Reuses, Third::Restarts] {
+        let stage = Stage::new();
+        let app = stage.open(|b| b.register(held_undo)).await;
+        app.start(held_undo, "t", 1).await.unwrap();
+        stage.sees("begin b1").await;
+        let second = app.start(held_undo, "t", 3).conflict(Conflict::Terminate).await.unwrap();
+        stage.sees("undoing a").await;
+        let again = app.start(held_undo, "t", 3).reuse(Reuse::Allow);
+        let third = match third {
+            Third::Terminates => again.conflict(Conflict::Terminate).await.unwrap(),
+            Third::Reuses | Third::Restarts => {
+                second.cancel().await.unwrap();
+                second.closed().await.unwrap();
+                match third {
+                    Third::Restarts => second.restart().await.unwrap(),
+                    Third::Terminates | Third::Reuses => again.await.unwrap(),
+                }
+            }
+        };
+        second.closed().await.unwrap();
+        // Also in the next process.
+        let app = stage.open(|b| b.register(held_undo)).await;
+        stage.world.effects.wait_for("undoing a", 2).await;
+        let pending: Handle<String> = app.handle("t").await.unwrap();
+        assert_eq!(pending.run_id(), third.run_id());
+        assert_eq!(pending.status().await.unwrap().status, Status::Pending);
+        assert_eq!(stage.world.effects.count("begin b3"), 0);
+        stage.gates.open("undo a");
+        stage.gates.open("b3");
+        assert_eq!(pending.result().await.unwrap(), "ticket b3");
+        checked(&pending).await;
+    }
+}
+
 #[workflow]
 async fn attempts(ctx: Ctx, name: String) -> Result<String> {
     booking(&ctx, "before").await?;

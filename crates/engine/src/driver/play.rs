@@ -44,16 +44,17 @@ impl Driver {
         self.ends = ends;
     }
 
-    /// Attaches the code, unless an earlier run of the same id is still open.
+    /// Attaches the code, unless an earlier run of the same id is still open. The one before may have
+    /// closed while it waited itself: then the run is after the one that that was after.
     pub(super) async fn attach_if_it_is_time(&mut self) {
         if self.session.has_code() || self.session.is_closed() {
             return;
         }
-        if let Some(before) = self.after {
+        while let Some(before) = self.after {
             self.shared.wake_after(before, self.run);
             match self.shared.store.run(before).await {
                 Ok(Some(info)) if info.closed_at_us.is_none() => return,
-                Ok(_) => self.after = None,
+                Ok(info) => self.after = info.and_then(|info| info.new.after),
                 Err(error) => {
                     tracing::warn!(id = %self.execution.id, %error, "looking again later");
                     let again_us = self.shared.options.unavailable_retry.as_micros() as i64;
