@@ -82,12 +82,23 @@ impl Client {
                 namespace: new.namespace,
                 id: new.id,
                 run_id: new.run_id,
+                run: item.run,
                 ord: item.ord,
                 kind: item.kind,
                 message: item.message,
             });
         }
         Ok(items)
+    }
+
+    /// The handle of the run that an open matter is about, which need not be the newest of its execution.
+    ///
+    /// # Errors
+    /// `NotFound` when it was settled and deleted meanwhile.
+    pub async fn handle_of<T>(&self, matter: &Attention) -> Result<Handle<T>, Error> {
+        let info = self.engine.info(matter.run).await?;
+        let (id, run_id, status) = (&info.new.id, info.new.run_id, info.update.status);
+        Ok(Handle::new(&self.engine, id, info.run, run_id, Created::No, status))
     }
 
     /// The newest executions, newest first; at most `limit`.
@@ -177,4 +188,5 @@ pub struct Attention {
     pub kind: String,
     /// A sentence for people.
     pub message: String,
+    run: RunNo,
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use backstitch_core::id::RunId;
 use backstitch_core::limits::{EVENTS_KEPT_MAX_DEFAULT, FAILURE_MESSAGE_BYTES_MAX, RunLimits};
 use backstitch_core::row::Row;
 use backstitch_core::run::Run;
@@ -244,6 +245,20 @@ impl Shared {
 
     pub fn leave_alone(&self, run: RunNo, why: Error) {
         self.left_alone.lock().expect("no code runs under this lock").insert(run, why);
+    }
+
+    /// The run that this one was to follow, if that is open: this one was closed before it began, and two runs of
+    /// an id are never at work at once.
+    pub async fn open_before(&self, run: &RunInfo) -> Result<Option<(RunNo, RunId)>, StoreError> {
+        let mut before = run.new.after;
+        while let Some(run) = before {
+            let Some(info) = self.store.run(run).await? else { return Ok(None) };
+            if info.closed_at_us.is_none() {
+                return Ok(Some((run, info.new.run_id)));
+            }
+            before = info.new.after;
+        }
+        Ok(None)
     }
 
     pub fn no_longer_left_alone(&self, run: RunNo) {

@@ -120,7 +120,8 @@ impl Engine {
     /// Deletes a closed run with all that is known of it. Its id is free then.
     ///
     /// # Errors
-    /// `Refused` when the run is not closed, or while one of its open matters is not settled;
+    /// `Refused` when the run is not closed, while one of its open matters is not settled, or while the run is
+    /// open that it was to follow;
     /// trouble of the store.
     pub async fn delete(&self, run: RunNo, by: &str, reason: &str) -> Result<(), Error> {
         check_words("by", by)?;
@@ -132,6 +133,10 @@ impl Engine {
             let message = format!("delete of execution {id:?} is refused: {why}");
             Err(Error::new(ErrorKind::Refused, message))
         };
+        if self.shared.open_before(&view.info).await?.is_some() {
+            // A third one has to find the first.
+            return refused("the run before it is still open; wait for its end");
+        }
         match self.shared.store.commit(Change::Delete(run)).await? {
             Answer::Deleted => {
                 tracing::info!(%id, run_id = %view.info.new.run_id, by, reason, "execution deleted");

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backstitch_store::{Answer, Change, StoreError};
+use backstitch_store::{Answer, Change, RunNo, StoreError};
 
 use crate::engine::Shared;
 
@@ -43,6 +43,9 @@ async fn sweep(shared: &Shared) -> Result<(), StoreError> {
         let expired = shared.store.expired(shared.clock.now_us(), RUNS_PAGE).await?;
         let mut deleted = 0;
         for run in &expired {
+            if is_needed(shared, *run).await? {
+                continue;
+            }
             match shared.store.commit(Change::Delete(*run)).await? {
                 Answer::Deleted => {
                     tracing::debug!(run = run.0, "expired");
@@ -60,6 +63,12 @@ async fn sweep(shared: &Shared) -> Result<(), StoreError> {
             return Ok(());
         }
     }
+}
+
+/// Whether the run leads to one that is still open, and so is found by a run that comes after both.
+async fn is_needed(shared: &Shared, run: RunNo) -> Result<bool, StoreError> {
+    let Some(info) = shared.store.run(run).await? else { return Ok(false) };
+    Ok(shared.open_before(&info).await?.is_some())
 }
 
 /// Frees the space of deleted runs.

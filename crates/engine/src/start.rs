@@ -134,7 +134,7 @@ impl Engine {
         let run_id = self.shared.ids.run(self.shared.clock.now_us());
         let mut expected = restart.map(|restart| restart.from);
         let mut after = match expected {
-            Some(from) => self.open_before(&self.info(from).await?).await?,
+            Some(from) => self.shared.open_before(&self.info(from).await?).await?,
             None => None,
         };
         loop {
@@ -325,7 +325,7 @@ impl Engine {
             (true, Reuse::Reject) | (false, _) => false,
         };
         if again {
-            let before = self.open_before(&found).await?;
+            let before = self.shared.open_before(&found).await?;
             return Ok(Found::Over(found.run, before));
         }
         match request.conflict {
@@ -351,20 +351,6 @@ impl Engine {
                 Err(Error::new(ErrorKind::IdInUse, message))
             }
         }
-    }
-
-    /// The run that this one was to follow, if that is open: this one was closed before it began, and
-    /// two runs of an id are never at work at once.
-    async fn open_before(&self, run: &RunInfo) -> Result<Option<(RunNo, RunId)>, Error> {
-        let mut before = run.new.after;
-        while let Some(run) = before {
-            let Some(info) = self.shared.store.run(run).await? else { return Ok(None) };
-            if info.closed_at_us.is_none() {
-                return Ok(Some((run, info.new.run_id)));
-            }
-            before = info.new.after;
-        }
-        Ok(None)
     }
 
     fn same(&self, request: &StartRequest, found: &RunInfo) -> Result<StartAnswer, Error> {

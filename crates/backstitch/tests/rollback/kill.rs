@@ -3,7 +3,7 @@
 use backstitch::{Ctx, ErrorKind, Result, RollbackOutcome, Status, workflow};
 
 use crate::stage::{Gates, Stage, a_while, booking, checked, gated, refusal, undone, undos};
-use crate::world::{Effects, events, until};
+use crate::world::{Effects, events, eventually, until};
 
 #[workflow]
 async fn books_two(ctx: Ctx, (): ()) -> Result<()> {
@@ -32,6 +32,27 @@ async fn b35_kill_runs_no_undo_and_lists_what_is_left() {
     assert_eq!(stage.effects(), ["do a", "begin b"]);
     assert_eq!(handle.cancel().await.unwrap_err().kind(), ErrorKind::Refused);
     checked(&handle).await;
+}
+
+#[tokio::test]
+async fn p10_what_a_killed_run_has_left_is_settled_although_its_id_has_a_newer_run() {
+    let stage = Stage::new();
+    let app = stage.open(|b| b.register(books_two)).await;
+    let handle = app.start(books_two, "t", ()).await.unwrap();
+    stage.sees("begin b").await;
+    handle.kill().await.unwrap();
+    handle.closed().await.unwrap();
+    handle.restart().await.unwrap();
+    // In a process that has no handle of the first run.
+    let app = stage.open(|b| b.register(books_two)).await;
+    let matters = app.attention(10).await.unwrap();
+    let killed = app.handle_of::<()>(&matters[0]).await.unwrap();
+    assert_eq!(killed.run_id(), handle.run_id());
+    assert_ne!(app.handle::<()>("t").await.unwrap().run_id(), handle.run_id());
+    for step in ["b", "a"] {
+        killed.waive_undo(step).by("ops").reason("done by hand").await.unwrap();
+    }
+    eventually("it is settled", async || app.attention(10).await.unwrap().is_empty()).await;
 }
 
 #[workflow]

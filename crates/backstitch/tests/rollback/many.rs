@@ -126,6 +126,9 @@ async fn b30_a_third_run_begins_after_the_first_one_although_the_second_is_close
             }
         };
         second.closed().await.unwrap();
+        // The third run finds the first one by it.
+        let refused = second.delete().await.unwrap_err();
+        assert!(refused.to_string().contains("the run before it is still open"), "{refused}");
         // Also in the next process.
         let app = stage.open(|b| b.register(held_undo)).await;
         stage.world.effects.wait_for("undoing a", 2).await;
