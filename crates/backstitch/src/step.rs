@@ -345,7 +345,8 @@ impl StepCtx {
         &self.call.execution.id
     }
 
-    /// The number of the ownership under which the attempt runs; grows with every owner.
+    /// The number of the ownership under which the attempt runs: larger than that of every owner of the
+    /// execution before, in this process or another. Give it to a system that can turn older ones away.
     pub fn fence(&self) -> u64 {
         self.call.fence
     }

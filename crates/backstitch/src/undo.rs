@@ -92,7 +92,7 @@ impl<T> Undo<T> {
         &self.call.execution.id
     }
 
-    /// The number of the ownership under which the attempt runs.
+    /// The number of the ownership under which the attempt runs; see [`StepCtx::fence`](crate::StepCtx::fence).
     pub fn fence(&self) -> u64 {
         self.call.fence
     }

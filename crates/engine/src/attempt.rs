@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::session::AttemptEnd;
+use backstitch_store::{RunNo, Store};
 
 use crate::clock::Clock;
 use crate::code::panicked;
@@ -18,20 +19,26 @@ use crate::program::{BoxFuture, CancelToken};
 /// What an attempt needs besides its closure.
 pub(crate) struct AttemptOptions {
     pub what: Inside,
+    pub store: Arc<dyn Store>,
+    pub run: RunNo,
     pub timeout_us: u64,
     pub cancel: CancelToken,
     pub clock: Arc<dyn Clock>,
 }
 
 /// Runs one attempt to its end, unless it is no longer wanted before it begins. Its future has been
-/// dropped when this returns.
+/// dropped when this returns. `None` if it never began because the run is not held any more (P4): its
+/// driver is being given up, and has no use for an end.
 pub(crate) async fn run<T>(
     options: AttemptOptions,
     make: impl FnOnce() -> BoxFuture<Result<T, Failure>>,
     output: impl FnOnce(T) -> AttemptEnd,
-) -> AttemptEnd {
+) -> Option<AttemptEnd> {
     if !options.cancel.begin().await {
-        return AttemptEnd::Dropped;
+        return Some(AttemptEnd::Dropped);
+    }
+    if !options.store.holds(options.run) {
+        return None;
     }
     let name = match options.what {
         Inside::Undo => "the undo",
@@ -47,14 +54,14 @@ pub(crate) async fn run<T>(
                 (_, Ended::Returned(result)) => result,
                 (_, Ended::Panicked(panic)) => Err(panicked(name, panic)),
                 (_, Ended::TimedOut(after_us)) => Err(timed_out(name, after_us)),
-                ((), Ended::Cancelled) => return AttemptEnd::Dropped,
+                ((), Ended::Cancelled) => return Some(AttemptEnd::Dropped),
             }
         }
     };
-    match ended {
+    Some(match ended {
         Ok(value) => output(value),
         Err(failure) => AttemptEnd::Failed { failure, delay_us: None },
-    }
+    })
 }
 
 fn timed_out(name: &str, after_us: u64) -> Failure {

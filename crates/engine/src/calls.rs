@@ -85,6 +85,6 @@ pub(crate) fn forward(shared: &Arc<Shared>, run: RunNo, mail: Mail) {
         Mail::Inbox(_) => look_for(shared, run),
         Mail::Called | Mail::Look | Mail::Foreign => wake(shared, run, mail),
         // Nothing ran, and an engine that is stopped wakes nobody.
-        Mail::Ended(_) | Mail::Stop => {}
+        Mail::Ended(_) | Mail::Stop | Mail::Lost => {}
     }
 }

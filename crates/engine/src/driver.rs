@@ -5,6 +5,7 @@
 
 pub(crate) mod called;
 mod commit;
+mod leave;
 mod lodge;
 mod park;
 mod play;
@@ -19,17 +20,16 @@ use std::task::Poll;
 use backstitch_core::failure::{self, Class, Failure};
 use backstitch_core::id::Ordinal;
 use backstitch_core::row::Row;
-use backstitch_core::run::Run;
 use backstitch_core::session::{AttemptEnd, Session};
 use backstitch_store::{ErrorKind as StoreErrorKind, RunInfo, RunNo};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use self::called::{Answered, Called};
-use crate::calls;
+pub(crate) use self::leave::{Departure, leave};
 use crate::code::RunningCode;
 use crate::engine::Shared;
 use crate::error::{Error, ErrorKind};
-use crate::live::{AttemptEnded, Attempted, Leaving, LiveRun, Mail, Seat};
+use crate::live::{AttemptEnded, Attempted, LiveRun, Mail, Seat};
 use crate::program::{Body, BoxFuture, CancelToken, ExecutionFacts, Handler};
 use crate::workers::{Entry, Grant};
 
@@ -57,6 +57,8 @@ pub(crate) struct Driver {
     live: LiveRun,
     /// The run is called, and that is not answered yet.
     called: Option<Called>,
+    /// The run is not ours any more.
+    is_lost: bool,
     /// Why the run cannot be driven on.
     broken: Option<Error>,
     /// Since when nothing has happened.
@@ -158,6 +160,7 @@ impl Driver {
             mail: seat.mail,
             live: seat.live,
             called: None,
+            is_lost: false,
             broken: None,
             idle_since_us: None,
             alarm_at_us: None,
@@ -237,6 +240,9 @@ impl Driver {
         loop {
             while let Ok(mail) = self.mail.try_recv() {
                 self.handle(mail).await;
+            }
+            if self.is_lost {
+                return Left::Open;
             }
             if let Some(error) = self.broken.take() {
                 self.lose(error);
@@ -357,6 +363,7 @@ impl Driver {
             }
             Mail::Foreign => self.poll_for_foreign_progress(),
             Mail::Stop => self.stop(),
+            Mail::Lost => self.is_lost = true,
         }
     }
 
@@ -429,44 +436,6 @@ impl Driver {
     fn tell_waiters(&mut self) {
         self.live.tell_waiters(&self.execution, self.session.run(), self.session.inbox_seen());
     }
-}
-
-/// In which state a run is left.
-pub(crate) enum Departure {
-    /// Durably closed; this is what it looks like.
-    Closed(Arc<Run>),
-    /// Open, for the next owner.
-    ForGood,
-    /// Until something happens, at this instant at the latest.
-    Parked { wake_at_us: Option<i64> },
-}
-
-/// Leaves a run, and sees to it that what came meanwhile is for the next one.
-pub(crate) fn leave(
-    shared: &Arc<Shared>,
-    run: RunNo,
-    departure: Departure,
-    mailbox: &mut mpsc::UnboundedReceiver<Mail>,
-) {
-    let mut left_over = || std::iter::from_fn(|| mailbox.try_recv().ok()).collect();
-    let unread: Vec<Mail> = match departure {
-        Departure::Closed(ended) => shared.live.leave_closed(run, ended, mailbox),
-        Departure::ForGood => {
-            shared.live.leave(run, Leaving::ForGood);
-            left_over()
-        }
-        Departure::Parked { wake_at_us } => {
-            if let Some(at_us) = wake_at_us {
-                shared.alarm.set(at_us, run);
-            }
-            shared.live.leave(run, Leaving::Parked);
-            left_over()
-        }
-    };
-    if !shared.is_stopping() {
-        unread.into_iter().for_each(|mail| calls::forward(shared, run, mail));
-    }
-    shared.tell_successors(run);
 }
 
 /// Inbox rows read at a time.

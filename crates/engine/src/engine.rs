@@ -244,7 +244,17 @@ impl Shared {
     }
 
     pub fn leave_alone(&self, run: RunNo, why: Error) {
-        self.left_alone.lock().expect("no code runs under this lock").insert(run, why);
+        // What is not held any more is not to be blamed.
+        if self.store.holds(run) {
+            self.left_alone.lock().expect("no code runs under this lock").insert(run, why);
+        }
+    }
+
+    /// Tells the store that a driver leaves its run. Call it while the seat is still taken: who comes for the
+    /// run from now on finds the mailbox, and what is in that is forwarded.
+    pub fn tell_left(&self, run: RunNo) {
+        let why = self.left_alone.lock().expect("no code runs under this lock").get(&run).cloned();
+        self.store.left(run, why.map(|why| why.to_string()).as_deref());
     }
 
     /// The run that this one was to follow, if that is open: this one was closed before it began, and two runs of
@@ -445,6 +455,19 @@ impl Engine {
     /// Why the store takes no changes at the moment, if it takes none.
     pub fn trouble(&self) -> Option<StoreError> {
         self.shared.health.0.lock().expect("no code runs under this lock").clone()
+    }
+
+    /// Drops a run with everything that runs of it, and writes nothing more: it is not this process's any
+    /// more. For stores that do not [hold](Store::holds) every run for ever.
+    pub fn give_up(&self, run: RunNo) {
+        // A run without a driver is given up already.
+        let _ = self.shared.live.tell(run, Mail::Lost);
+    }
+
+    /// Stops one run in good order, as [`Engine::stop`] stops them all.
+    pub fn hand_back(&self, run: RunNo) {
+        // A run without a driver is handed back already.
+        let _ = self.shared.live.tell(run, Mail::Stop);
     }
 
     /// The clock of the engine.

@@ -29,6 +29,8 @@ pub(crate) enum Mail {
     Foreign,
     /// Stop in good order.
     Stop,
+    /// The run is not ours any more: drop everything, and write nothing.
+    Lost,
 }
 
 impl Mail {
@@ -41,7 +43,8 @@ impl Mail {
             | Mail::Ended(_)
             | Mail::Look
             | Mail::Foreign
-            | Mail::Stop => false,
+            | Mail::Stop
+            | Mail::Lost => false,
         }
     }
 }

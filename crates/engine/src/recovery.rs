@@ -182,7 +182,11 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
     let rows = loop {
         match read_journal(&shared, info.run).await {
             Ok(rows) => break Ok(rows),
-            Err(error) if matches!(error.kind(), ErrorKind::Store(_)) && !shared.is_stopping() => {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::Store(_))
+                    && !shared.is_stopping()
+                    && shared.store.holds(info.run) =>
+            {
                 if error.kind() == ErrorKind::Store(StoreErrorKind::Corrupt) {
                     break Err(error);
                 }
@@ -222,6 +226,7 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
                 tracing::error!(id = %info.new.id, run_id = %info.new.run_id, %error, "run left alone");
                 shared.leave_alone(info.run, error);
             }
+            shared.tell_left(info.run);
             shared.live.leave(info.run, Leaving::ForGood);
             shared.tell_successors(info.run);
             all_loaded.wait(&shared).await;

@@ -147,6 +147,28 @@ pub trait Store: Send + Sync + 'static {
     /// Open attention items, oldest first.
     fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>>;
 
+    /// Whether the run may be worked on now; asked right before each attempt begins. Once it has said no to a
+    /// run that has a driver, whoever works on the store gives that driver up. For a store that its owner has
+    /// as a whole, always.
+    fn holds(&self, run: RunNo) -> bool {
+        let _ = run;
+        true
+    }
+
+    /// What attempts of this run are shown as their fence: larger than that of every owner of the run before,
+    /// also if one of them had the whole store, and another a lease of this run alone. A store gives out its
+    /// own fence in the upper half, and whoever leases counts in the lower one.
+    fn attempt_fence(&self, run: RunNo) -> u64 {
+        let _ = run;
+        self.fence() << 32
+    }
+
+    /// Told when a driver leaves a run: nothing of it begins any more. `trouble` says why it can never be
+    /// driven here, if that is so. A store of leases gives the run back.
+    fn left(&self, run: RunNo, trouble: Option<&str>) {
+        let _ = (run, trouble);
+    }
+
     /// Finishes what was offered, gives up the ownership and closes. Later calls answer
     /// [`ErrorKind::Closed`].
     fn close(&self) -> StoreFuture<()>;

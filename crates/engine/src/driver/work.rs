@@ -57,8 +57,8 @@ impl Driver {
     }
 
     fn options(&self, what: Inside, timeout_us: u64, cancel: &CancelToken) -> AttemptOptions {
-        let clock = self.shared.clock.clone();
-        AttemptOptions { what, timeout_us, cancel: cancel.clone(), clock }
+        let (store, clock) = (self.shared.store.clone(), self.shared.clock.clone());
+        AttemptOptions { what, store, run: self.run, timeout_us, cancel: cancel.clone(), clock }
     }
 
     fn start_step(&mut self, ord: Ordinal, attempt: u32, timeout_us: u64) {
@@ -85,7 +85,7 @@ impl Driver {
             key,
             attempt,
             policy,
-            fence: self.shared.store.fence(),
+            fence: self.shared.store.attempt_fence(self.run),
             cancel: cancel.clone(),
         });
         self.steps_running.insert(ord, cancel);
@@ -96,7 +96,7 @@ impl Driver {
                 None => (body.attempt)(call),
                 Some(intercept) => intercept.step(call, &body),
             };
-            let end = attempt::run(options, make, AttemptEnd::Returned).await;
+            let Some(end) = attempt::run(options, make, AttemptEnd::Returned).await else { return };
             let end = DelayQuestion::answer(delays, end);
             if let AttemptEnd::Failed { failure, .. } = &end {
                 tracing::info!(%failure, "attempt failed");
@@ -137,7 +137,7 @@ impl Driver {
             step_attempts: step.attempts,
             causes,
             attempt,
-            fence: self.shared.store.fence(),
+            fence: self.shared.store.attempt_fence(self.run),
             cancel: cancel.clone(),
         });
         self.undos_running.insert(ord, cancel);
@@ -149,7 +149,7 @@ impl Driver {
                 None => (handler.attempt)(call),
                 Some(intercept) => intercept.undo(call, &handler),
             };
-            let end = attempt::run(options, make, done).await;
+            let Some(end) = attempt::run(options, make, done).await else { return };
             let end = DelayQuestion::answer(delays, end);
             if let AttemptEnd::Failed { failure, .. } = &end {
                 tracing::warn!(%failure, "undo attempt failed");

@@ -224,6 +224,7 @@ impl Tenancy {
                 self.patience = Some(self.shared.clock.sleep(self.stop_patience()));
                 None
             }
+            Mail::Lost => Some(Over::Lost),
             // The worker has the clock of its run, and the code.
             Mail::Look | Mail::Foreign | Mail::Ended(_) => None,
         }
