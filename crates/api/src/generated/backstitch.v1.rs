@@ -344,7 +344,7 @@ pub mod refused {
     }
 }
 /// The worker gives a run back: nothing of it runs, and everything that it knows is durable.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Release {
     #[prost(int64, tag = "1")]
     pub run: i64,
@@ -353,6 +353,10 @@ pub struct Release {
     /// The last row of the inbox that it was sent.
     #[prost(uint64, tag = "3")]
     pub inbox: u64,
+    /// For people: why the run cannot be worked on at all, for example since its journal cannot be read. Absent if it
+    /// can. The server leaves such a run alone, and lists it.
+    #[prost(string, tag = "4")]
+    pub trouble: ::prost::alloc::string::String,
 }
 /// The worker wants no further runs: it is being stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

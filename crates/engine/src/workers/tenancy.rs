@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use backstitch_core::follow::{Follower, Offered};
 use backstitch_core::inbox::{InboxKind, InboxRow};
+use backstitch_core::limits::FAILURE_MESSAGE_BYTES_MAX;
 use backstitch_core::row::{Draft, Header, Row, RowKind};
 use backstitch_core::run::Phase;
 use backstitch_store::{RunInfo, RunNo};
@@ -171,7 +172,10 @@ impl Tenancy {
             let over = match self.next().await {
                 Next::Mail(mail) => self.handle(mail).await,
                 Next::Offer(Offer::Row(row)) => self.write(row).await,
-                Next::Offer(Offer::Release { inbox }) => {
+                Next::Offer(Offer::Release { trouble: Some(trouble), .. }) => {
+                    Some(Over::Failed(self.cannot_be_driven(&trouble)))
+                }
+                Next::Offer(Offer::Release { inbox, trouble: None }) => {
                     Some(Over::Released { unread: inbox < self.sent })
                 }
                 Next::Offer(Offer::Resumed { inbox }) => {
@@ -188,6 +192,18 @@ impl Tenancy {
                 return over;
             }
         }
+    }
+
+    fn cannot_be_driven(&self, trouble: &str) -> Error {
+        let (name, id) = (self.grant.worker.name(), &self.execution.id);
+        let end = trouble.floor_char_boundary(FAILURE_MESSAGE_BYTES_MAX);
+        let message = format!(
+            "worker {name:?} cannot work on execution {id:?} (run {}): {}. It is left alone until the server \
+             is started again",
+            self.execution.run_id,
+            &trouble[..end]
+        );
+        Error::new(ErrorKind::Unreadable, message)
     }
 
     async fn next(&mut self) -> Next {

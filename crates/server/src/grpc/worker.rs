@@ -189,8 +189,9 @@ impl Reader {
                 let row = offered(append, append_bytes_max(&self.engine))?;
                 self.desk.append(row).await;
             }
-            Some(Said::Release(wire::Release { run, fence, inbox })) => {
-                self.desk.release(RunNo(run), fence, inbox).await;
+            Some(Said::Release(wire::Release { run, fence, inbox, trouble })) => {
+                let trouble = Some(trouble).filter(|trouble| !trouble.is_empty());
+                self.desk.release(RunNo(run), fence, inbox, trouble).await;
             }
             Some(Said::Drain(wire::Drain {})) => self.desk.drain(),
             None => {

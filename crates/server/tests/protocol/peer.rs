@@ -236,7 +236,8 @@ impl Leasehold {
 
     pub fn release(&self) -> Said {
         let wire::Lease { run, fence, .. } = self.lease;
-        Said::Release(wire::Release { run, fence, inbox: self.session.run().inbox_read })
+        let inbox = self.session.run().inbox_read;
+        Said::Release(wire::Release { run, fence, inbox, trouble: String::new() })
     }
 
     pub fn held(&self, seq: u64) -> wire::Held {
