@@ -17,22 +17,42 @@ use crate::error::Error;
 #[derive(Clone)]
 pub struct App {
     client: Client,
+    /// Drives the runs.
+    engine: Engine,
+    /// Told first when the app is shut down.
+    #[cfg(feature = "remote")]
+    worker: Option<std::sync::Arc<crate::remote::WorkerStore>>,
 }
 
 impl App {
     pub(crate) fn new(engine: Engine) -> App {
-        App { client: Client::new(engine) }
+        App {
+            client: Client::new(engine.clone()),
+            engine,
+            #[cfg(feature = "remote")]
+            worker: None,
+        }
+    }
+
+    /// `engine` drives what `worker` has leased.
+    #[cfg(feature = "remote")]
+    pub(crate) fn of_worker(
+        client: Client,
+        engine: Engine,
+        worker: std::sync::Arc<crate::remote::WorkerStore>,
+    ) -> App {
+        App { client, engine, worker: Some(worker) }
     }
 
     /// Why nothing can be made durable at the moment, if that is so (a full disk, for example).
     /// Nothing is lost meanwhile, and the work goes on by itself.
     pub fn trouble(&self) -> Option<Error> {
-        self.client.engine().trouble().map(Error::from)
+        self.engine.trouble().map(Error::from)
     }
 
     /// A live feed of the rows that are committed from now on, of all executions of this process.
     pub fn feed(&self) -> Feed {
-        self.client.engine().feed()
+        self.engine.feed()
     }
 
     /// Stops in good order: running attempts are recorded as interrupted (they do not count), and
@@ -41,7 +61,11 @@ impl App {
     /// # Errors
     /// Trouble of the store while it is closed; nothing that was acknowledged is lost by it.
     pub async fn shutdown(self) -> Result<(), Error> {
-        Ok(self.client.engine().stop().await?)
+        #[cfg(feature = "remote")]
+        if let Some(worker) = &self.worker {
+            worker.drain();
+        }
+        Ok(self.engine.stop().await?)
     }
 }
 

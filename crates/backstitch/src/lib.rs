@@ -52,6 +52,8 @@ mod json;
 mod life;
 mod open;
 mod race;
+#[cfg(feature = "remote")]
+mod remote;
 mod retry;
 mod select;
 mod sleep;

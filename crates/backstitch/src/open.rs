@@ -51,6 +51,13 @@ impl Backstitch {
         Client::new(Engine::visit(store, clock, EngineOptions::default()))
     }
 
+    /// Works for a server to which the caller brings the connection. For tests.
+    #[cfg(feature = "remote")]
+    #[doc(hidden)]
+    pub fn open_through(channel: tonic::transport::Channel) -> Builder {
+        Builder::new(Place::Server(channel))
+    }
+
     /// Uses a store that the caller brings.
     pub fn on(store: Arc<dyn Store>) -> Builder {
         Builder::new(Place::Store(store))
@@ -60,9 +67,51 @@ impl Backstitch {
 enum Place {
     Url(String),
     Store(Arc<dyn Store>),
+    #[cfg(feature = "remote")]
+    Server(tonic::transport::Channel),
 }
 
 type Make = Box<dyn FnOnce(Arc<StateMap>, usize) -> Arc<dyn Program> + Send>;
+
+/// The workflows that were registered, with what their bodies take.
+pub(crate) struct Programs {
+    state: Arc<StateMap>,
+    makes: Vec<(String, String, Make)>,
+}
+
+impl Programs {
+    /// Names and versions.
+    #[cfg(feature = "remote")]
+    pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.makes.iter().map(|(name, version, _)| (name.as_str(), version.as_str()))
+    }
+
+    /// The same for the engine.
+    pub fn make(self, payload_bytes_max: usize) -> Vec<Arc<dyn Program>> {
+        let Programs { state, makes } = self;
+        makes.into_iter().map(|(_, _, make)| make(state.clone(), payload_bytes_max)).collect()
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let mut seen = std::collections::HashSet::new();
+        for (name, version, _) in &self.makes {
+            use backstitch_core::id::name_defect;
+            let defect = name_defect("workflow name", name)
+                .or_else(|| name_defect("workflow version", version));
+            if let Some(defect) = defect {
+                return Err(Error::new(ErrorKind::Invalid, defect));
+            }
+            if !seen.insert((name, version)) {
+                let message = format!(
+                    "workflow {name:?} version {version:?} is registered twice; give one another \
+                     name or version"
+                );
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Everything there is to set before work begins.
 #[must_use = "nothing happens before run()"]
@@ -70,6 +119,8 @@ pub struct Builder {
     place: Place,
     state: StateMap,
     programs: Vec<(String, String, Make)>,
+    #[cfg(feature = "remote")]
+    slots: u32,
     clock: Arc<dyn Clock>,
     after_sync: Option<AfterSync>,
     options: EngineOptions,
@@ -81,6 +132,8 @@ impl Builder {
             place,
             state: StateMap::default(),
             programs: Vec::new(),
+            #[cfg(feature = "remote")]
+            slots: crate::remote::SLOTS_DEFAULT,
             clock: Arc::new(SystemClock),
             after_sync: None,
             options: EngineOptions::default(),
@@ -138,6 +191,13 @@ impl Builder {
         self
     }
 
+    /// How many executions a worker of a server has at once (default: 1,000; at most 100,000).
+    #[cfg(feature = "remote")]
+    pub fn slots(mut self, executions: u32) -> Builder {
+        self.slots = executions;
+        self
+    }
+
     /// How long bodies may take to yield when the program is stopped (default: 10 s).
     pub fn stop_grace(mut self, grace: std::time::Duration) -> Builder {
         self.options.stop_grace = grace;
@@ -180,22 +240,8 @@ impl Builder {
     /// A store that cannot be opened (see [`ErrorKind`]); two workflows of one name and version; a
     /// bad workflow name or version.
     pub async fn run(self) -> Result<App, Error> {
-        let mut seen = std::collections::HashSet::new();
-        for (name, version, _) in &self.programs {
-            use backstitch_core::id::name_defect;
-            let defect = name_defect("workflow name", name)
-                .or_else(|| name_defect("workflow version", version));
-            if let Some(defect) = defect {
-                return Err(Error::new(ErrorKind::Invalid, defect));
-            }
-            if !seen.insert((name.clone(), version.clone())) {
-                let message = format!(
-                    "workflow {name:?} version {version:?} is registered twice; give one another \
-                     name or version"
-                );
-                return Err(Error::new(ErrorKind::Invalid, message));
-            }
-        }
+        let programs = Programs { state: Arc::new(self.state), makes: self.programs };
+        programs.check()?;
         let (bytes, max) = (self.options.payload_bytes_max, PAYLOAD_BYTES_MAX);
         if !(1..=max).contains(&bytes) {
             let message = format!("payload_bytes_max is {bytes}; it can be 1 to {max} bytes");
@@ -207,12 +253,19 @@ impl Builder {
         };
         let store = match self.place {
             Place::Store(store) => store,
+            #[cfg(feature = "remote")]
+            Place::Server(channel) => {
+                return crate::remote::run(channel, programs, self.slots, self.options).await;
+            }
+            #[cfg(feature = "remote")]
+            Place::Url(url) if url.starts_with("http://") => {
+                let channel = crate::remote::channel(&url)?;
+                return crate::remote::run(channel, programs, self.slots, self.options).await;
+            }
             Place::Url(url) => open_store(&url, now, self.after_sync)?,
         };
-        let state = Arc::new(self.state);
-        let bytes_max = self.options.payload_bytes_max;
-        let programs = self.programs.into_iter().map(|(_, _, make)| make(state.clone(), bytes_max));
-        let engine = Engine::run(store, self.clock, programs.collect(), self.options).await?;
+        let programs = programs.make(self.options.payload_bytes_max);
+        let engine = Engine::run(store, self.clock, programs, self.options).await?;
         Ok(App::new(engine))
     }
 }
@@ -230,6 +283,13 @@ fn open_store(
 }
 
 fn path_of(url: &str) -> Result<&str, Error> {
+    if url.starts_with("http://") {
+        let message = format!(
+            "{url:?} is the address of a server, and this program was built without the feature \"remote\" of \
+             the crate backstitch; add it in Cargo.toml"
+        );
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
     url.strip_prefix("sqlite:").ok_or_else(|| {
         let message = format!(
             "{url:?} names no store; write \"sqlite:PATH\" for a file, or \"memory:\" for tests in \
