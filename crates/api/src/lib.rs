@@ -1,12 +1,25 @@
-//! What servers, workers and callers say to each other, written down once.
+//! What goes over the wire between a Backstitch server and those who talk to it, written down once.
 //!
-//! [`worker`] is the protocol of workers, made from `proto/backstitch/v1/worker.proto`, which is its
-//! reference.
+//! `http` (with the feature `http`) is the HTTP API: names are snake_case, instants are RFC 3339, and what a
+//! request holds and nobody knows is refused by its name. `worker` (with the feature `worker`) is the protocol
+//! of workers, made from `proto/backstitch/v1/worker.proto`, which is its reference.
+//!
+//! **Invariant:** a field may be added, and is never taken away or given another meaning.
 
-#[allow(missing_docs, clippy::all, rust_2018_idioms, reason = "made from the .proto file, where the comments are")]
+#[cfg(feature = "http")]
+pub mod http;
+
+#[cfg(feature = "worker")]
+#[allow(
+    missing_docs,
+    clippy::all,
+    rust_2018_idioms,
+    reason = "made from the .proto file, where the comments are"
+)]
 #[rustfmt::skip]
 #[path = "generated/backstitch.v1.rs"]
 pub mod worker;
 
 /// The newest protocol of workers, and the only one so far.
+#[cfg(feature = "worker")]
 pub const PROTOCOL: u32 = 1;

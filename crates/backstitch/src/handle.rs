@@ -13,7 +13,7 @@ use backstitch_core::row::Row;
 use backstitch_core::run::{Ending, Phase, RollbackProgress, Run, WaitsFor};
 use backstitch_core::status::Status;
 use backstitch_engine::Engine;
-use backstitch_engine::engine::RunView;
+use backstitch_engine::view::RunView;
 use backstitch_store::RunNo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

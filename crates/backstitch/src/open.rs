@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backstitch_core::limits::{PAYLOAD_BYTES_MAX, RunLimits};
 use backstitch_engine::program::{Intercept, Program};
-use backstitch_engine::{Clock, Engine, EngineOptions, SystemClock};
+use backstitch_engine::{Clock, Engine, EngineOptions, SystemClock, UnknownWorkflows};
 use backstitch_store::memory::MemoryStore;
 use backstitch_store::sqlite::{SqliteOptions, SqliteStore};
 use backstitch_store::{AfterSync, NowUs, Store};
@@ -195,6 +195,13 @@ impl Builder {
     #[cfg(feature = "remote")]
     pub fn slots(mut self, executions: u32) -> Builder {
         self.slots = executions;
+        self
+    }
+
+    /// Accepts starts of workflows that are not registered: they wait, as `pending`, for a worker that
+    /// knows them. Without it they are refused.
+    pub fn keep_unknown_workflows(mut self) -> Builder {
+        self.options.unknown_workflows = UnknownWorkflows::Wait;
         self
     }
 

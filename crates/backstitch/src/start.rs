@@ -34,6 +34,7 @@ pub struct StartBuilder<W: Workflow> {
     deadline: Option<Duration>,
     retention: Retention,
     attributes: Vec<AttributeChange>,
+    request_id: String,
     defect: Option<String>,
 }
 
@@ -51,6 +52,7 @@ impl<W: Workflow> StartBuilder<W> {
             deadline: None,
             retention: Retention::default(),
             attributes: Vec::new(),
+            request_id: String::new(),
             defect: None,
         }
     }
@@ -108,6 +110,14 @@ impl<W: Workflow> StartBuilder<W> {
         self
     }
 
+    /// An id of the caller's own: the same request sent twice makes one run and gets one answer, also
+    /// where [`Reuse::Allow`](crate::Reuse::Allow) would begin another one. Known as long as that run
+    /// is the newest of its id.
+    pub fn request_id(mut self, request_id: impl Into<String>) -> Self {
+        self.request_id = request_id.into();
+        self
+    }
+
     fn duration(&mut self, what: &str, duration: impl IntoDuration) -> Option<Duration> {
         match duration.into_us() {
             Ok(us) => Some(Duration::from_micros(us)),
@@ -139,6 +149,7 @@ impl<W: Workflow> StartBuilder<W> {
                 deadline: self.deadline,
                 retention: self.retention,
                 attributes: self.attributes,
+                request_id: self.request_id,
                 restart: None,
             })
             .await?;

@@ -8,7 +8,6 @@ use backstitch_core::id::RunId;
 use backstitch_core::limits::{EVENTS_KEPT_MAX_DEFAULT, FAILURE_MESSAGE_BYTES_MAX, RunLimits};
 use backstitch_core::row::Row;
 use backstitch_core::run::Run;
-use backstitch_core::status::Status;
 use backstitch_store::{AttentionRow, RunInfo, RunNo, Store, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
@@ -44,11 +43,23 @@ pub struct EngineOptions {
     /// How long runs are leased to workers elsewhere; absent if there are none. Without a worker, and with no
     /// program of its own for it, a run waits.
     pub lease: Option<Duration>,
+    /// What becomes of starts of workflows that no worker knows.
+    pub unknown_workflows: UnknownWorkflows,
     /// What ids are made from, random bits if absent. For tests that have to run the same way again: two
     /// engines with one seed give out the same ids.
     pub seed: Option<u64>,
     /// Makes the futures of attempts in the place of bodies and undos. For tests.
     pub intercept: Option<Arc<dyn Intercept>>,
+}
+
+/// What becomes of the start of a workflow, in a version, that no worker of this process knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownWorkflows {
+    /// It is refused: a mistyped name is told at the door.
+    #[default]
+    Refused,
+    /// It is accepted, and waits for a worker that knows it: workers come and go.
+    Wait,
 }
 
 /// What this process is to its store.
@@ -74,6 +85,7 @@ impl Default for EngineOptions {
             events_kept_max: EVENTS_KEPT_MAX_DEFAULT,
             retention: Some(RETENTION_DEFAULT),
             lease: None,
+            unknown_workflows: UnknownWorkflows::default(),
             seed: None,
             intercept: None,
         }
@@ -115,7 +127,7 @@ pub(crate) struct Shared {
     pub suspects: Arc<Semaphore>,
     pub ids: Ids,
     /// By name, then by version.
-    programs: HashMap<String, HashMap<String, Arc<dyn Program>>>,
+    pub programs: HashMap<String, HashMap<String, Arc<dyn Program>>>,
     /// Runs that wait for an earlier run of their id.
     successors: Mutex<HashMap<RunNo, Vec<RunNo>>>,
     /// Runs that are left alone, and why.
@@ -180,7 +192,7 @@ impl Shared {
     }
 
     /// Whether a worker elsewhere has the run, or will have it as soon as it can go on.
-    fn has_worker(&self, run: RunNo, workflow: &str, version: &str, fold: &Run) -> bool {
+    pub fn has_worker(&self, run: RunNo, workflow: &str, version: &str, fold: &Run) -> bool {
         self.workers.as_ref().is_some_and(|workers| {
             let code = (workflow.to_owned(), version.to_owned());
             let rests = !fold.wants_code(self.clock.now_us());
@@ -288,30 +300,6 @@ impl Shared {
     }
 }
 
-/// What a run looks like, with what is known of it besides its journal.
-#[derive(Clone, Debug)]
-pub struct RunView {
-    /// The execution's own row.
-    pub info: RunInfo,
-    /// The fold of the journal.
-    pub run: Arc<Run>,
-    /// Whether a worker has its code.
-    pub owned: bool,
-    /// When it was looked at, microseconds since 1970.
-    pub now_us: i64,
-}
-
-impl RunView {
-    /// The derived status. A run for which no worker is there, and for which something has come due, is pending:
-    /// the journal alone does not know the time.
-    pub fn status(&self) -> Status {
-        match self.run.status(self.owned) {
-            Status::Suspended if !self.owned && self.run.wants_code(self.now_us) => Status::Pending,
-            status => status,
-        }
-    }
-}
-
 /// The engine of one process. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
@@ -389,32 +377,6 @@ impl Engine {
     /// Trouble of the store.
     pub async fn runs(&self, before: RunNo, limit: usize) -> Result<Vec<RunInfo>, Error> {
         Ok(self.shared.store.runs(before, limit).await?)
-    }
-
-    /// What a run looks like now, from its journal.
-    ///
-    /// # Errors
-    /// `NotFound`; `Unreadable` when its journal cannot be read; trouble of the store.
-    pub async fn view(&self, run: RunNo) -> Result<RunView, Error> {
-        let info = self.shared.info(run).await?;
-        let rows = read_journal(&self.shared, run).await?;
-        if rows.is_empty() {
-            // Deleted a moment ago, or damaged.
-            self.shared.info(run).await?;
-        }
-        let folded = Run::fold(&rows)
-            .map_err(|illegal| crate::driver::unreadable(&info, &illegal.to_string()))?;
-        let owned = match self.shared.role {
-            Role::Owner => {
-                let (workflow, version) = (&folded.started.workflow, &folded.version);
-                let known = self.shared.program(workflow, version).is_some()
-                    || self.shared.has_worker(run, workflow, version, &folded);
-                known && info.new.after.is_none_or(|_| folded.turns > 0)
-            }
-            // What its owner has said last.
-            Role::Guest => info.update.status != Status::Pending,
-        };
-        Ok(RunView { info, run: Arc::new(folded), owned, now_us: self.shared.clock.now_us() })
     }
 
     /// The rows of a journal.

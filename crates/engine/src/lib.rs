@@ -22,8 +22,10 @@ pub mod engine;
 pub mod feed;
 mod ids;
 mod live;
+mod reading;
 mod recovery;
 pub mod start;
+pub mod view;
 
 pub mod attributes;
 mod calls;
@@ -36,5 +38,5 @@ mod waiting;
 pub mod workers;
 
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use engine::{Engine, EngineOptions};
+pub use engine::{Engine, EngineOptions, UnknownWorkflows};
 pub use error::{Error, ErrorKind};

@@ -3,11 +3,12 @@
 use backstitch_core::id::name_defect;
 use backstitch_store::{Answer, Change, Refusal, RunNo};
 
-use crate::engine::{Engine, Role, RunView, check_words};
+use crate::engine::{Engine, Role, check_words};
 use crate::error::{Error, ErrorKind};
 use crate::retention;
 use crate::start::{Conflict, Restart, Retention, Reuse, StartAnswer, StartRequest};
 use crate::verbs::gone;
+use crate::view::RunView;
 
 /// How a closed run is done over.
 #[derive(Clone, Debug, Default)]
@@ -64,11 +65,8 @@ impl Engine {
                 Some(us) => Retention::For(std::time::Duration::from_micros(us)),
             },
             attributes: attributes.collect(),
-            restart: Some(Restart {
-                from: run,
-                from_id: new.run_id,
-                request_id: request_id.clone(),
-            }),
+            request_id: request_id.clone(),
+            restart: Some(Restart { from: run, from_id: new.run_id }),
         };
         match self.start(start).await {
             // Perhaps the same request was faster.

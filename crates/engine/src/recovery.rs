@@ -26,21 +26,34 @@ pub(crate) async fn read_journal(shared: &Shared, run: RunNo) -> Result<Vec<Row>
     let mut rows: Vec<Row> = Vec::new();
     loop {
         let after = rows.last().map_or(0, |row| row.header.seq);
-        let page = shared.store.journal(run, after, JOURNAL_PAGE).await?;
+        let page = read_page(shared, run, after, JOURNAL_PAGE).await?;
         let last = page.len() < JOURNAL_PAGE;
-        for bytes in page {
-            match Row::decode(bytes) {
-                Ok(row) => rows.push(row),
-                Err(error) => {
-                    let info = shared.info(run).await?;
-                    return Err(undecodable(&info, rows.len() as u64 + 1, &error));
-                }
-            }
-        }
+        rows.extend(page);
         if last {
             return Ok(rows);
         }
     }
+}
+
+/// Up to `limit` rows of a journal after `after`.
+pub(crate) async fn read_page(
+    shared: &Shared,
+    run: RunNo,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Row>, Error> {
+    let page = shared.store.journal(run, after, limit).await?;
+    let mut rows = Vec::with_capacity(page.len());
+    for bytes in page {
+        match Row::decode(bytes) {
+            Ok(row) => rows.push(row),
+            Err(error) => {
+                let info = shared.info(run).await?;
+                return Err(undecodable(&info, after + rows.len() as u64 + 1, &error));
+            }
+        }
+    }
+    Ok(rows)
 }
 
 fn undecodable(info: &RunInfo, seq: u64, error: &RowError) -> Error {

@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::attributes::check_attributes;
 use crate::calls;
 use crate::driver::{Driver, Origin};
-use crate::engine::{Engine, Role, Shared, check_words, fenced, runtime_gone};
+use crate::engine::{Engine, Role, Shared, UnknownWorkflows, check_words, fenced, runtime_gone};
 use crate::error::{Error, ErrorKind};
 use crate::live::{Mail, Seating};
 
@@ -72,6 +72,8 @@ pub struct StartRequest {
     pub retention: Retention,
     /// Its first search attributes.
     pub attributes: Vec<AttributeChange>,
+    /// The caller's id of the request, empty if it gave none: sent twice it makes one run.
+    pub request_id: String,
     /// The closed run that it does over, and the id of the new one.
     pub restart: Option<Restart>,
 }
@@ -95,8 +97,6 @@ pub struct Restart {
     pub from: RunNo,
     /// Its id.
     pub from_id: RunId,
-    /// The caller's id of the request; empty if it gave none.
-    pub request_id: String,
 }
 
 /// The answer to a start.
@@ -181,8 +181,18 @@ impl Engine {
             return Err(Error::new(ErrorKind::Invalid, defect));
         }
         check_words("by", &request.started_by)?;
-        let unknown = self.shared.program(&request.workflow, &request.version).is_none();
-        if unknown && self.shared.role == Role::Owner && self.shared.workers.is_none() {
+        if !request.request_id.is_empty()
+            && let Some(defect) = name_defect("request id", &request.request_id)
+        {
+            return Err(Error::new(ErrorKind::Invalid, defect));
+        }
+        let refused = match (self.shared.role, self.shared.options.unknown_workflows) {
+            (Role::Owner, UnknownWorkflows::Refused) => {
+                self.shared.workers.is_none() && !self.is_known(request)
+            }
+            (Role::Owner, UnknownWorkflows::Wait) | (Role::Guest, _) => false,
+        };
+        if refused {
             let message = format!(
                 "no workflow {:?} version {:?} is registered; these are: {}. Register it before \
                  run()",
@@ -206,6 +216,10 @@ impl Engine {
             return Err(Error::new(ErrorKind::Stopped, "the engine was stopped"));
         }
         Ok(())
+    }
+
+    fn is_known(&self, request: &StartRequest) -> bool {
+        self.shared.program(&request.workflow, &request.version).is_some()
     }
 
     fn first_change(
@@ -240,7 +254,7 @@ impl Engine {
                 Retention::Forever => Some(u64::MAX),
             },
             restarted_from: restart.map(|restart| restart.from_id.to_vec()),
-            request_id: restart.map(|restart| restart.request_id.clone()).unwrap_or_default(),
+            request_id: request.request_id.clone(),
             ..ExecutionStarted::default()
         };
         let mut events: Vec<Event> = vec![started.into()];
@@ -270,8 +284,8 @@ impl Engine {
             first: Draft::new(row.header.clone(), &row.events),
             expected,
             status: match (self.shared.role, after) {
-                (Role::Owner, None) => Status::Running,
-                (Role::Owner, Some(_)) | (Role::Guest, _) => Status::Pending,
+                (Role::Owner, None) if self.is_known(request) => Status::Running,
+                (Role::Owner, None | Some(_)) | (Role::Guest, _) => Status::Pending,
             },
             attributes: request.attributes.clone(),
         });
@@ -318,6 +332,9 @@ impl Engine {
     }
 
     async fn found(&self, request: &StartRequest, found: RunInfo) -> Result<Found, Error> {
+        if let Some(answer) = self.started_before(request, &found).await? {
+            return Ok(Found::Answer(answer));
+        }
         let closed = found.update.status.is_closed();
         let again = match (closed, request.reuse) {
             (true, Reuse::Allow) => true,
@@ -349,6 +366,37 @@ impl Engine {
                     request.id, found.update.status
                 );
                 Err(Error::new(ErrorKind::IdInUse, message))
+            }
+        }
+    }
+
+    /// The first answer again, if the same request has begun the run that was found.
+    async fn started_before(
+        &self,
+        request: &StartRequest,
+        found: &RunInfo,
+    ) -> Result<Option<StartAnswer>, Error> {
+        if request.request_id.is_empty() {
+            return Ok(None);
+        }
+        let rows = self.journal_after(found.run, 0, 1).await?;
+        let Some(Event::ExecutionStarted(started)) =
+            rows.first().and_then(|row| row.events.first())
+        else {
+            return Ok(None);
+        };
+        if started.request_id != request.request_id || started.restarted_from.is_some() {
+            return Ok(None);
+        }
+        match self.same(request, found) {
+            Ok(answer) => Ok(Some(StartAnswer { created: true, ..answer })),
+            Err(_) => {
+                let message = format!(
+                    "request id {:?} was used before to start execution {:?} otherwise; give each \
+                     request an id of its own",
+                    request.request_id, request.id
+                );
+                Err(Error::new(ErrorKind::Invalid, message))
             }
         }
     }

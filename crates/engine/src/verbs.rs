@@ -13,9 +13,10 @@ use backstitch_store::{Answer, Change, InboxPut, Refusal, RunNo};
 use crate::attributes::check_attributes;
 use crate::calls;
 use crate::driver::{INBOX_PAGE, unreadable};
-use crate::engine::{Engine, Role, RunView, check_words, fenced, runtime_gone};
+use crate::engine::{Engine, Role, check_words, fenced, runtime_gone};
 use crate::error::{Error, ErrorKind};
 use crate::live::Mail;
+use crate::view::RunView;
 
 /// The answer to a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,10 @@ use backstitch_store::RunNo;
 use tokio::sync::watch;
 
 use crate::driver::INBOX_PAGE;
-use crate::engine::{Engine, Role, RunView, Shared};
+use crate::engine::{Engine, Role, Shared};
 use crate::error::{Error, ErrorKind};
 use crate::live::{Driven, Seen};
+use crate::view::RunView;
 
 impl Engine {
     /// Waits until the run is closed or stuck; at once if it is. A run that gets stuck is told as
@@ -230,7 +231,7 @@ impl Drop for Watched<'_> {
     }
 }
 
-fn stopped() -> Error {
+pub(crate) fn stopped() -> Error {
     let message = "the engine was stopped (or its tokio runtime ended) before the execution was over; \
                    it goes on when the store is opened again";
     Error::new(ErrorKind::Stopped, message)

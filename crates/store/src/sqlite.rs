@@ -22,6 +22,7 @@ mod deletion;
 mod query;
 mod readers;
 
+mod backup;
 mod busy;
 mod lock;
 mod migrate;
@@ -47,6 +48,7 @@ use crate::{
     AfterSync, Answer, AttentionRow, Call, Change, ErrorKind, NowUs, RunInfo, RunNo, Store,
     StoreError, StoreFuture,
 };
+pub use backup::backup;
 use commit::Committer;
 use lock::Lock;
 use open::Opened;

@@ -71,6 +71,7 @@ impl Peer {
             conflict: Conflict::default(),
             reuse: Reuse::default(),
             started_by: "ada".into(),
+            request_id: String::new(),
             deadline: None,
             retention: Retention::default(),
             attributes: Vec::new(),

@@ -1,7 +1,7 @@
 //! Working for a server: runs come as leases, and what happens to the connection does not show, as long as the
 //! lease lasts.
 
-#[path = "../world/mod.rs"]
+#[path = "../../../backstitch/tests/world/mod.rs"]
 mod world;
 
 mod house;

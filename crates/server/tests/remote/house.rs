@@ -37,6 +37,7 @@ impl Clock for TokioClock {
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<()> {
+        // tidy: allow-sleep the time of these tests is tokio's, stopped
         Box::pin(tokio::time::sleep(duration))
     }
 }
@@ -91,6 +92,7 @@ impl House {
             conflict: Conflict::default(),
             reuse: Reuse::default(),
             started_by: String::new(),
+            request_id: String::new(),
             deadline: None,
             retention: Retention::default(),
             attributes: Vec::new(),

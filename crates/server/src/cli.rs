@@ -1,0 +1,51 @@
+//! The command line.
+
+mod arguments;
+mod ask;
+mod commands;
+mod confirm;
+mod demo;
+mod fault;
+mod paper;
+mod remote;
+mod serve;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use fault::Fault;
+
+/// Reads the arguments, does what they say, and gives the code to exit with (docs/cli.md).
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            // Whoever has closed this pipe is not there to be told.
+            let _ = writeln!(std::io::stderr(), "backstitch: no threads: {error}");
+            return ExitCode::from(fault::UNREACHABLE);
+        }
+    };
+    let done = runtime.block_on(run(arguments));
+    // A thread that still reads from a terminal must not hold up the end.
+    runtime.shutdown_background();
+    match done {
+        Ok(()) | Err(Fault::PipeClosed) => ExitCode::SUCCESS,
+        Err(Fault::Told { exit, message }) => {
+            let _ = writeln!(std::io::stderr(), "backstitch: {message}");
+            ExitCode::from(exit)
+        }
+    }
+}
+
+async fn run(Arguments { talk, command }: Arguments) -> Result<(), Fault> {
+    match command {
+        Command::Dev(dev) => serve::dev(dev, &talk).await,
+        Command::Server(server) => serve::server(server, &talk).await,
+        Command::Demo => demo::demo(&talk).await,
+        Command::Ask(asked) => commands::run(&talk, asked).await,
+    }
+}

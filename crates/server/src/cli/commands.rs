@@ -1,0 +1,401 @@
+//! The commands that ask something.
+
+use std::time::{Duration, Instant};
+
+use backstitch::IntoDuration;
+use backstitch_api::http::{
+    Asked, Execution, JournalRow, Outcome, Restart, Resume, SendEvent, SetAttributes,
+    StartExecution, Status, StepAsked, StepName, Value,
+};
+
+use super::arguments::{self, Ask, OfStep, Talk};
+use super::ask::{Asker, file_of};
+use super::confirm::confirm;
+use super::fault::{Fault, NO_SUCCESS, NOT_OVER, USAGE};
+use super::paper::{Paper, clean, instant, status};
+use crate::http::limits::WAIT_MAX;
+use crate::service::{Filter, Verb};
+
+/// Does what is asked.
+pub async fn run(talk: &Talk, asked: Ask) -> Result<(), Fault> {
+    let paper = Paper::new(talk.json);
+    let by = Some(talk.by.clone());
+    match asked {
+        Ask::Openapi => return Ok(paper.text(&crate::http::document())?),
+        Ask::Backup { path } => {
+            let from = file_of(talk)?;
+            let bytes =
+                backstitch::store::sqlite::backup(&from, &path).map_err(crate::service::told)?;
+            let said = format!("{} holds what is in {from} ({bytes} bytes)", path.display());
+            return Ok(paper.say(&serde_json::json!({ "path": path, "bytes": bytes }), &said)?);
+        }
+        _ => {}
+    }
+    let asker = Asker::new(talk).await?;
+    let ask = Asking { asker, paper, by };
+    match asked {
+        Ask::Start(start) => ask.start(start).await,
+        Ask::List(list) => ask.list(list).await,
+        Ask::Show { one, follow: false } => ask.show(&one.id).await,
+        Ask::Show { one, follow: true } => ask.show_live(&one.id).await,
+        Ask::Journal { one, after, follow } => ask.journal(&one.id, after, follow).await,
+        Ask::Result { one, wait } => ask.result(&one.id, wait.as_deref()).await,
+        Ask::Event { one, event_type, payload, request } => {
+            let payload = payload.map(|text| json("what the event says", &text)).transpose()?;
+            let event = SendEvent { event_type, payload, by: ask.by.clone() };
+            let accepted = ask.asker.event(&one.id, event, request.request_id).await?;
+            let what = if accepted.first { "accepted" } else { "was accepted before" };
+            Ok(ask.paper.say(&accepted, &format!("{what}, as number {}", accepted.number))?)
+        }
+        Ask::Restart { one, version, request } => {
+            let restart = Restart { version, by: ask.by.clone() };
+            let started = ask.asker.restart(&one.id, restart, request.request_id).await?;
+            let said = format!("{} is done over as run {}", clean(&started.id), started.run_id);
+            Ok(ask.paper.say(&started, &said)?)
+        }
+        Ask::Delete { one, reason, sure } => {
+            confirm(&sure, &format!("Everything about {:?} will be gone.", one.id))?;
+            ask.asker.delete(&one.id, Asked { by: ask.by.clone(), reason }).await?;
+            Ok(ask.paper.say(&serde_json::json!({ "deleted": one.id }), "deleted")?)
+        }
+        Ask::Attention { limit } => ask.attention(limit).await,
+        Ask::Workers => ask.workers().await,
+        verb => ask.verb(verb).await,
+    }
+}
+
+struct Asking {
+    asker: Asker,
+    paper: Paper,
+    by: Option<String>,
+}
+
+impl Asking {
+    async fn start(&self, start: arguments::Start) -> Result<(), Fault> {
+        use backstitch_api::http::{Conflict, Reuse};
+        let input = match start.input.as_deref() {
+            None => None,
+            Some("-") => {
+                let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {
+                    Fault::new(USAGE, format!("the standard input cannot be read: {error}"))
+                })?;
+                Some(json("the input", &text)?)
+            }
+            Some(text) => Some(json("the input", text)?),
+        };
+        let attributes = start.attributes.into_iter();
+        let request = StartExecution {
+            id: start.id,
+            workflow: start.workflow,
+            version: start.version,
+            input,
+            namespace: None,
+            conflict: start.conflict.map(|conflict| match conflict {
+                arguments::Conflict::UseExisting => Conflict::UseExisting,
+                arguments::Conflict::Fail => Conflict::Fail,
+                arguments::Conflict::Terminate => Conflict::Terminate,
+            }),
+            reuse: start.reuse.map(|reuse| match reuse {
+                arguments::Reuse::Reject => Reuse::Reject,
+                arguments::Reuse::AllowIfFailed => Reuse::AllowIfFailed,
+                arguments::Reuse::Allow => Reuse::Allow,
+            }),
+            deadline: start.deadline,
+            retention: start.retention,
+            attributes: attributes.filter_map(|(name, value)| Some((name, value?))).collect(),
+            by: self.by.clone(),
+        };
+        let started = self.asker.start(request, start.request.request_id).await?;
+        let what = if started.created { "started" } else { "was started before" };
+        let said = format!("{} {what}, as run {}", clean(&started.id), started.run_id);
+        Ok(self.paper.say(&started, &said)?)
+    }
+
+    async fn list(&self, list: arguments::List) -> Result<(), Fault> {
+        let (attribute, value) = match list.attribute {
+            None => (None, None),
+            Some((name, value)) => (Some((name, crate::http::attribute_of(&value))), Some(value)),
+        };
+        let filter = Filter {
+            namespace: String::new(),
+            status: list.status,
+            workflow: list.workflow,
+            started_after: list.started_after,
+            started_before: list.started_before,
+            attribute,
+            cursor: list.cursor,
+            limit: Some(list.limit),
+        };
+        let listing = self.asker.list(filter, value).await?;
+        if self.paper.json {
+            return Ok(self.paper.json(&listing)?);
+        }
+        let row = |run: &backstitch_api::http::Summary| {
+            let closed = run.closed_at.map(instant).unwrap_or_default();
+            vec![
+                run.id.clone(),
+                run.workflow.clone(),
+                status(run.status),
+                instant(run.created_at),
+                closed,
+            ]
+        };
+        let rows = listing.executions.iter().map(row).collect();
+        let head = ["id", "workflow", "status", "started", "closed"];
+        self.paper.table(&head, rows, "no executions")?;
+        if let Some(cursor) = listing.next_cursor {
+            self.paper.line(&format!("\nmore: --cursor {cursor}"))?;
+        }
+        Ok(())
+    }
+
+    async fn show(&self, id: &str) -> Result<(), Fault> {
+        let execution = self.asker.show(id).await?;
+        if self.paper.json {
+            return Ok(self.paper.json(&execution)?);
+        }
+        self.paper.text(&self.asker.timeline(id, self.paper.style).await?)?;
+        for line in asides(&execution) {
+            self.paper.line(&clean(&line))?;
+        }
+        Ok(())
+    }
+
+    /// Prints of the picture what cannot change any more, and the rest at the end.
+    async fn show_live(&self, id: &str) -> Result<(), Fault> {
+        if self.paper.json {
+            return self.journal(id, 0, true).await;
+        }
+        let mut rows = self.asker.follow(id, 0).await?;
+        let mut shown = 0;
+        loop {
+            let over = rows.next().await?.is_none();
+            let picture = self.asker.timeline(id, self.paper.style).await?;
+            let lines: Vec<&str> = picture.lines().collect();
+            // A picture of an open run ends with a line of rail and what the run is doing.
+            let settled = if over { lines.len() } else { lines.len().saturating_sub(2) };
+            for line in lines.iter().take(settled).skip(shown) {
+                self.paper.line(line)?;
+            }
+            shown = shown.max(settled);
+            if over {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn journal(&self, id: &str, after: u64, follow: bool) -> Result<(), Fault> {
+        if follow {
+            let mut rows = self.asker.follow(id, after).await?;
+            while let Some(rows) = rows.next().await? {
+                rows.iter().try_for_each(|row| self.row(row))?;
+            }
+            return Ok(());
+        }
+        let mut after = after;
+        loop {
+            let page = self.asker.journal(id, after).await?;
+            page.rows.iter().try_for_each(|row| self.row(row))?;
+            match page.next_after {
+                Some(next) => after = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn row(&self, row: &JournalRow) -> Result<(), Fault> {
+        if self.paper.json {
+            return Ok(self.paper.json(row)?);
+        }
+        let at = row.at.strftime("%H:%M:%S%.3f");
+        for (i, event) in row.events.iter().enumerate() {
+            let (seq, at) = match i {
+                0 => (row.seq.to_string(), at.to_string()),
+                _ => (String::new(), String::new()),
+            };
+            let mut said = serde_json::to_value(event).unwrap_or_default();
+            let kind = event.kind.replace('_', " ");
+            if let Some(fields) = said.as_object_mut() {
+                fields.remove("kind");
+                fields.remove("place");
+            }
+            let said = match said.as_object().is_some_and(|fields| fields.is_empty()) {
+                true => String::new(),
+                false => said.to_string(),
+            };
+            let line = format!("{seq:>5}  {at:<12}  {kind:<22}  {}", clean(&said));
+            self.paper.line(line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    async fn result(&self, id: &str, wait: Option<&str>) -> Result<(), Fault> {
+        let patience = match wait {
+            None => Duration::MAX,
+            Some(text) => {
+                let us =
+                    text.into_us().map_err(|why| Fault::new(USAGE, format!("--wait: {why}")))?;
+                Duration::from_micros(us)
+            }
+        };
+        let began = Instant::now();
+        let outcome = loop {
+            let left = patience.saturating_sub(began.elapsed());
+            let outcome = self.asker.result(id, left.min(WAIT_MAX)).await?;
+            if outcome.settled || began.elapsed() >= patience {
+                break outcome;
+            }
+        };
+        self.came_out(&outcome)
+    }
+
+    /// The output goes to the standard output, and everything else to where errors go.
+    fn came_out(&self, outcome: &Outcome) -> Result<(), Fault> {
+        if self.paper.json {
+            self.paper.json(outcome)?;
+        } else if let Some(output) = &outcome.output {
+            self.paper.line(output.get())?;
+        }
+        match (outcome.status, outcome.settled) {
+            (Status::Succeeded, _) => Ok(()),
+            (_, true) => Err(Fault::new(NO_SUCCESS, clean(&outcome.message))),
+            (_, false) => Err(Fault::new(NOT_OVER, clean(&outcome.message))),
+        }
+    }
+
+    async fn attention(&self, limit: usize) -> Result<(), Fault> {
+        let matters = self.asker.attention(limit).await?;
+        if self.paper.json {
+            return Ok(self.paper.json(&matters)?);
+        }
+        let row = |matter: &backstitch_api::http::Matter| {
+            let step = matter.step.map(|ord| ord.to_string()).unwrap_or_default();
+            let opened = matter.opened_at.map(instant).unwrap_or_default();
+            vec![
+                matter.id.clone(),
+                step,
+                matter.kind.replace('_', " "),
+                opened,
+                matter.message.clone(),
+            ]
+        };
+        let rows = matters.attention.iter().map(row).collect();
+        let head = ["id", "step", "what", "since", "why"];
+        Ok(self.paper.table(&head, rows, "nothing waits for a person")?)
+    }
+
+    async fn workers(&self) -> Result<(), Fault> {
+        let workers = self.asker.workers().await?;
+        if self.paper.json {
+            return Ok(self.paper.json(&workers)?);
+        }
+        let row = |worker: &backstitch_api::http::Worker| {
+            let place = if worker.built_in { "built in" } else { "connected" };
+            let runs =
+                worker.workflows.iter().map(|known| format!("{} {}", known.name, known.version));
+            vec![worker.name.clone(), place.to_owned(), runs.collect::<Vec<_>>().join(", ")]
+        };
+        let nothing = match self.asker.is_guest() {
+            true => "a file does not say who works on it; ask the server",
+            false => "no workers: what is started waits",
+        };
+        let rows = workers.workers.iter().map(row).collect();
+        Ok(self.paper.table(&["worker", "place", "workflows"], rows, nothing)?)
+    }
+
+    async fn verb(&self, asked: Ask) -> Result<(), Fault> {
+        let who = |reason| Asked { by: self.by.clone(), reason };
+        let about = |OfStep { one, step, reason, request }: OfStep| {
+            let step = step.parse().map(StepName::Ord).unwrap_or(StepName::Key(step));
+            (one.id, StepAsked { step, by: self.by.clone(), reason }, request.request_id)
+        };
+        let plain = |verb: arguments::Verb, make: fn(Asked) -> Verb| {
+            (verb.one.id, make(who(verb.reason)), verb.request.request_id)
+        };
+        let (id, verb, request_id) = match asked {
+            Ask::Cancel(verb) => plain(verb, Verb::Cancel),
+            Ask::Terminate(verb) => plain(verb, Verb::Terminate),
+            Ask::Rollback(verb) => plain(verb, Verb::Rollback),
+            Ask::Pause(verb) => plain(verb, Verb::Pause),
+            Ask::Kill { verb, sure } => {
+                let what = format!("{:?} will end as it stands: nothing is undone.", verb.one.id);
+                confirm(&sure, &what)?;
+                plain(verb, Verb::Kill)
+            }
+            Ask::Resume { verb, shift_timers } => {
+                let resume = Resume { shift_timers, by: self.by.clone(), reason: verb.reason };
+                (verb.one.id, Verb::Resume(resume), verb.request.request_id)
+            }
+            Ask::RetryStep(of_step) => {
+                let (id, asked, request_id) = about(of_step);
+                (id, Verb::RetryStep(asked), request_id)
+            }
+            Ask::RetryUndo(of_step) => {
+                let (id, asked, request_id) = about(of_step);
+                (id, Verb::RetryUndo(asked), request_id)
+            }
+            Ask::WaiveUndo { of_step, sure } => {
+                let (step, id) = (&of_step.step, &of_step.one.id);
+                let by = self.by.as_deref().unwrap_or_default();
+                let what =
+                    format!("The undo of {step:?} in {id:?} will not run; {by} vouches for it.");
+                confirm(&sure, &what)?;
+                let (id, asked, request_id) = about(of_step);
+                (id, Verb::WaiveUndo(asked), request_id)
+            }
+            Ask::SetAttributes { verb, attributes } => {
+                let attributes = attributes.into_iter().collect();
+                let (by, reason) = (self.by.clone(), verb.reason);
+                let set = SetAttributes { attributes, by, reason };
+                (verb.one.id, Verb::SetAttributes(set), verb.request.request_id)
+            }
+            Ask::Start(_)
+            | Ask::List(_)
+            | Ask::Show { .. }
+            | Ask::Journal { .. }
+            | Ask::Result { .. }
+            | Ask::Event { .. }
+            | Ask::Restart { .. }
+            | Ask::Delete { .. }
+            | Ask::Attention { .. }
+            | Ask::Workers
+            | Ask::Backup { .. }
+            | Ask::Openapi => unreachable!("these are no verbs"),
+        };
+        let sent = self.asker.verb(&id, verb, request_id).await?;
+        let said = match sent.changed {
+            true => "accepted: it will be carried out",
+            false => "noted: it changes nothing, the execution is already there",
+        };
+        Ok(self.paper.say(&sent, said)?)
+    }
+}
+
+/// What is to be known of an execution and is not in its picture.
+fn asides(execution: &Execution) -> Vec<String> {
+    let mut lines = Vec::new();
+    for block in &execution.blocks {
+        let step = block.step.as_ref().map(|step| format!(" {step:?}")).unwrap_or_default();
+        let what = block.what.replace('_', " ");
+        lines.push(format!("blocked: {what}{step}: {}", block.failure.message));
+    }
+    for matter in &execution.attention {
+        lines.push(format!("a person is needed: {}", matter.message));
+    }
+    for (name, value) in &execution.attributes {
+        let value = serde_json::to_string(value).unwrap_or_default();
+        lines.push(format!("{name} = {value}"));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, String::new());
+    }
+    lines
+}
+
+fn json(what: &str, text: &str) -> Result<Value, Fault> {
+    Value::parse(text).map_err(|why| {
+        let message =
+            format!("{what} is not JSON: {why}; a text is written with quotes, '\"like this\"'");
+        Fault::new(USAGE, message)
+    })
+}

@@ -1,0 +1,196 @@
+//! `backstitch dev` and `backstitch server`.
+
+use std::io::Write;
+
+use backstitch::{Backstitch, Builder};
+use tokio::net::TcpListener;
+use tokio::signal;
+
+use super::arguments::{Dev, SERVER_DEFAULT, Server, Talk};
+use super::ask::store_url;
+use super::fault::{Fault, UNREACHABLE, USAGE};
+use super::paper::Paper;
+use crate::config::{Config, Settings};
+use crate::dev;
+use crate::http::{HttpOptions, HttpServer};
+use crate::service::{Service, told};
+
+/// How this program is called and whom it asks, for what people are told to type.
+pub fn command(talk: &Talk) -> String {
+    let this = std::env::args().next().unwrap_or_else(|| "backstitch".to_owned());
+    match (&talk.store, talk.server.as_str()) {
+        (Some(store), _) => format!("{this} --store {store}"),
+        (None, SERVER_DEFAULT) => this,
+        (None, server) => format!("{this} --server {server}"),
+    }
+}
+
+/// A server on a file in this folder, with a worker.
+pub async fn dev(given: Dev, talk: &Talk) -> Result<(), Fault> {
+    let settings = Settings::default()
+        .flag("store", talk.store.as_deref().map(store_url))
+        .flag("listen", given.listen)
+        .flag("log", Some(given.log));
+    let config = settings.read().map_err(usage)?;
+    log(&config);
+    let builder = dev::with_worker(Backstitch::open(&config.store));
+    let paper = Paper::new(talk.json);
+    let store = config.store.clone();
+    serve(config, builder, |address| {
+        let head = format!(
+            "Backstitch listens on http://{address} and keeps everything in {store}\n\
+             It runs two workflows, `transfer` and `fulfil`, against banks and a warehouse in memory.\n"
+        );
+        paper.line(&head)?;
+        paper.line("In another terminal:\n")?;
+        let asked = Talk { server: format!("http://{address}"), store: None, ..talk.clone() };
+        let this = command(&asked);
+        let next = [
+            ("demo", "starts a few executions; some of them roll back"),
+            ("list", "what there is"),
+            ("show ID", "an execution: its steps and undos in time"),
+            ("--help", "what else can be done"),
+        ];
+        for (arguments, what) in next {
+            paper.line(&format!("  {this} {arguments:<8}  {what}"))?;
+        }
+        paper.line("\nCtrl-C stops it; what is open goes on when it is started again.")
+    })
+    .await
+}
+
+/// A server.
+pub async fn server(given: Server, talk: &Talk) -> Result<(), Fault> {
+    let settings = match &given.config {
+        Some(path) => Settings::default().file(path).map_err(usage)?,
+        None => Settings::default(),
+    };
+    let settings = settings
+        .environment(std::env::vars_os().filter_map(|(name, value)| {
+            // What is no text is none of ours.
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        }))
+        .flag("store", talk.store.as_deref().map(store_url))
+        .flag("listen", given.listen)
+        .flag("insecure", given.insecure.then(|| "true".to_owned()))
+        .flag("stop_grace", given.stop_grace)
+        .flag("ready_pending_max", given.ready_pending_max)
+        .flag("retention", given.retention)
+        .flag("log", given.log);
+    let config = settings.read().map_err(usage)?;
+    log(&config);
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    let builder = Backstitch::open(&config.store).keep_unknown_workflows();
+    let paper = Paper::new(talk.json);
+    let store = config.store.clone();
+    serve(config, builder, |address| {
+        paper.line(&format!(
+            "Backstitch listens on http://{address} and keeps everything in {store}"
+        ))
+    })
+    .await
+}
+
+fn usage(error: impl std::fmt::Display) -> Fault {
+    Fault::new(USAGE, error.to_string())
+}
+
+fn log(config: &Config) {
+    let colours = std::io::IsTerminal::is_terminal(&std::io::stderr())
+        && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    tracing_subscriber::fmt()
+        .with_max_level(config.log)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours)
+        .init();
+}
+
+/// Serves until a signal comes, and then stops in good order.
+async fn serve(
+    config: Config,
+    builder: Builder,
+    tell: impl FnOnce(std::net::SocketAddr) -> std::io::Result<()>,
+) -> Result<(), Fault> {
+    // Before anything is said, so that nobody who was told can stop it in the wrong way.
+    let stop = Stop::listen()?;
+    let listener = TcpListener::bind(config.listen).await.map_err(|error| {
+        let message = format!(
+            "{} cannot be listened on: {error}; stop what listens there, or say another address with \
+             --listen",
+            config.listen
+        );
+        Fault::new(UNREACHABLE, message)
+    })?;
+    let builder = match config.retention {
+        Some(kept) => builder.retention(kept),
+        None => builder.keep_forever(),
+    };
+    let app = builder.stop_grace(config.stop_grace).run().await.map_err(told)?;
+    let options = HttpOptions { ready_pending_max: config.ready_pending_max };
+    let served = HttpServer::begin(listener, Service::new((*app).clone()), options);
+    let served = served.map_err(|error| Fault::new(UNREACHABLE, error.to_string()))?;
+    // A terminal that is gone is no reason to stop.
+    let _ = tell(served.address());
+    let signal = stop.wait().await;
+    tracing::info!(signal, "stopping");
+    tokio::spawn(async {
+        if let Ok(again) = Stop::listen() {
+            again.wait().await;
+            let _ =
+                writeln!(std::io::stderr(), "backstitch: stopped at once, at the second signal");
+            std::process::exit(i32::from(UNREACHABLE));
+        }
+    });
+    served.stop(config.stop_grace).await;
+    app.shutdown().await.map_err(told)?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// The signals that stop a server.
+struct Stop {
+    #[cfg(unix)]
+    terminate: signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: signal::unix::Signal,
+}
+
+impl Stop {
+    #[cfg(unix)]
+    fn listen() -> Result<Stop, Fault> {
+        use signal::unix::{SignalKind, signal};
+        let on = |kind| {
+            signal(kind).map_err(|error| {
+                Fault::new(UNREACHABLE, format!("signals cannot be listened to: {error}"))
+            })
+        };
+        Ok(Stop {
+            terminate: on(SignalKind::terminate())?,
+            interrupt: on(SignalKind::interrupt())?,
+        })
+    }
+
+    #[cfg(unix)]
+    async fn wait(mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn listen() -> Result<Stop, Fault> {
+        Ok(Stop {})
+    }
+
+    #[cfg(not(unix))]
+    async fn wait(self) -> &'static str {
+        // Without a console there is nobody who could press Ctrl-C.
+        if signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        "Ctrl-C"
+    }
+}

@@ -1,0 +1,152 @@
+//! Reading requests: paths, queries, headers and bodies.
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Query as AxumQuery, Request};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use backstitch_api::http::Code;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
+
+use super::Shared;
+use super::answer::Refusal;
+use super::limits::{BODY_OVERHEAD_BYTES, BODY_TIME_MAX};
+use crate::service::{NAMESPACE_DEFAULT, Target};
+
+/// The namespace of the id.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Place {
+    /// The namespace of the id; `default` if left out.
+    pub namespace: Option<String>,
+}
+
+/// The namespace, or the usual one.
+pub(super) fn namespace(given: Option<String>) -> String {
+    given.unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned())
+}
+
+/// The id in the path.
+pub(super) struct Id(pub String);
+
+impl FromRequestParts<Shared> for Id {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Id, Refusal> {
+        let read = Path::<String>::from_request_parts(parts, shared).await;
+        read.map(|Path(id)| Id(id)).map_err(|why| {
+            let detail = format!("the id in the path cannot be read: {}", why.body_text());
+            Refusal::new(Code::BadPath, detail)
+        })
+    }
+}
+
+/// The query, in which nothing else may stand.
+pub(super) struct Query<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<Shared> for Query<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Query<T>, Refusal> {
+        let read = AxumQuery::<T>::from_request_parts(parts, shared).await;
+        read.map(|AxumQuery(query)| Query(query)).map_err(|why| {
+            let why = why.body_text();
+            let why = why.strip_prefix("Failed to deserialize query string: ").unwrap_or(&why);
+            Refusal::new(Code::BadQuery, format!("the query cannot be read: {why}"))
+        })
+    }
+}
+
+/// The execution that is meant by path and query, where the query says nothing else.
+pub(super) struct Meant(pub Target);
+
+impl FromRequestParts<Shared> for Meant {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Meant, Refusal> {
+        let Id(id) = Id::from_request_parts(parts, shared).await?;
+        let Query(place) = Query::<Place>::from_request_parts(parts, shared).await?;
+        Ok(Meant(Target { namespace: namespace(place.namespace), id }))
+    }
+}
+
+/// The `Idempotency-Key`, if there is one.
+pub(super) struct RequestId(pub Option<String>);
+
+impl FromRequestParts<Shared> for RequestId {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<RequestId, Refusal> {
+        let given = text_of(&parts.headers, "idempotency-key")?;
+        if given.as_deref() == Some("") {
+            let detail = "the header idempotency-key is empty; give each request an id of its own, \
+                          or leave the header out";
+            return Err(Refusal::new(Code::BadHeader, detail));
+        }
+        Ok(RequestId(given))
+    }
+}
+
+/// A header that is text.
+pub(super) fn text_of(headers: &HeaderMap, name: &str) -> Result<Option<String>, Refusal> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    match value.to_str() {
+        Ok(text) => Ok(Some(text.to_owned())),
+        Err(_) => {
+            let detail = format!("the header {name} has other characters than visible ASCII");
+            Err(Refusal::new(Code::BadHeader, detail))
+        }
+    }
+}
+
+/// The body, which is JSON; no body at all is `{}`.
+///
+/// It has to be declared as JSON also when it is empty: a page of another origin cannot do that
+/// without asking, so that a browser is no way to a server on the same machine.
+pub(super) struct Body<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<Body<T>, Refusal> {
+        let declared = text_of(request.headers(), CONTENT_TYPE.as_str())?.unwrap_or_default();
+        let kind = declared.split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/json") {
+            let said = if kind.is_empty() { "nothing" } else { kind };
+            let detail = format!(
+                "the body is declared as {said}; send the header content-type: application/json"
+            );
+            return Err(Refusal::new(Code::UnsupportedMediaType, detail));
+        }
+        let max = shared.service.payload_bytes_max() + BODY_OVERHEAD_BYTES;
+        let collected = Limited::new(request.into_body(), max).collect();
+        let bytes = match tokio::time::timeout(BODY_TIME_MAX, collected).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                let detail = format!(
+                    "the body has more than {max} bytes; keep large data elsewhere and send its address"
+                );
+                return Err(Refusal::new(Code::BodyTooLarge, detail));
+            }
+            Ok(Err(_)) => return Err(Refusal::new(Code::BadBody, "the body broke off")),
+            Err(_) => {
+                let seconds = BODY_TIME_MAX.as_secs();
+                let detail = format!("the body took more than {seconds} s to arrive");
+                return Err(Refusal::new(Code::TimedOut, detail));
+            }
+        };
+        let json: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        serde_json::from_slice(json).map(Body).map_err(|why| {
+            let what = match why.classify() {
+                serde_json::error::Category::Data => "does not say what is asked for",
+                serde_json::error::Category::Syntax
+                | serde_json::error::Category::Eof
+                | serde_json::error::Category::Io => "is not JSON",
+            };
+            Refusal::new(Code::BadBody, format!("the body {what}: {why}"))
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! Looking at one execution.
+
+use std::time::Duration;
+
+use backstitch::core::event::{BlockKind, CauseKind};
+use backstitch::core::run::{Ending, Phase, Run, WaitsFor as Waits};
+use backstitch::core::step::{Step as Folded, StepPhase};
+use backstitch::core::undo::UndoPhase;
+use backstitch::engine::view::RunView;
+use backstitch::{Failure as Told, RollbackCause};
+use backstitch_api::http::{
+    Block, Execution, Failure, Matter, Outcome, Problem, Rollback, Status, Step, Undo, Value,
+    WaitsFor,
+};
+
+use super::{Service, Target, instant, told};
+
+/// Steps of one execution that are shown at a time: an answer has to stay readable, and the journal
+/// has all of them.
+const STEPS_SHOWN_MAX: usize = 1_000;
+
+impl Service {
+    /// The newest run of an execution, in full.
+    ///
+    /// # Errors
+    /// `not_found`; `unreadable`; trouble of the store.
+    pub async fn get(&self, target: &Target) -> Result<Execution, Problem> {
+        let info = self.newest(target).await?;
+        let view = self.engine().view(info.run).await.map_err(told)?;
+        Ok(execution(&view))
+    }
+
+    /// The result of an execution; waits for it for as long as `wait`.
+    ///
+    /// # Errors
+    /// As [`Service::get`]; `stopped` when the server stops meanwhile.
+    pub async fn result(&self, target: &Target, wait: Duration) -> Result<Outcome, Problem> {
+        let info = self.newest(target).await?;
+        // Even with nothing to wait for, what is known at once is told.
+        let settled = tokio::time::timeout(wait, self.engine().settled(info.run)).await;
+        if let Ok(settled) = settled {
+            settled.map_err(told)?;
+        }
+        let view = self.engine().view(info.run).await.map_err(told)?;
+        Ok(outcome(&view))
+    }
+}
+
+fn execution(view: &RunView) -> Execution {
+    let (run, new) = (&*view.run, &view.info.new);
+    let status = run.status(view.owned);
+    let total = run.steps().count();
+    let attention = run.attention.iter().map(|item| Matter {
+        namespace: new.namespace.clone(),
+        id: new.id.clone(),
+        run_id: new.run_id.to_string(),
+        step: Some(item.ord).filter(|ord| *ord > 0),
+        kind: item.kind.name().to_owned(),
+        message: item.message.clone(),
+        opened_at: None,
+    });
+    Execution {
+        namespace: new.namespace.clone(),
+        id: new.id.clone(),
+        run_id: new.run_id.to_string(),
+        workflow: new.workflow.clone(),
+        version: run.version.clone(),
+        status: status.into(),
+        pausing: run.pause.is_some() && status != backstitch::Status::Paused,
+        started_by: run.started.started_by.clone(),
+        created_at: instant(view.info.created_at_us),
+        closed_at: view.info.closed_at_us.map(instant),
+        deadline_at: run.deadline_at_us.map(instant),
+        expires_at: view.info.update.expires_at_us.map(instant),
+        input: Value::of(&run.started.input),
+        output: run.output.as_ref().map(Value::of),
+        failure: failure(run).map(Failure::from),
+        rollback: rollback(run),
+        blocks: run.blocks.iter().map(|held| block(run, held)).collect(),
+        waits_for: run.waits_for(view.owned).iter().map(|waits| waits_for(run, waits)).collect(),
+        steps: run
+            .steps()
+            .skip(total.saturating_sub(STEPS_SHOWN_MAX))
+            .map(|(ord, folded)| step(ord, folded))
+            .collect(),
+        steps_total: total as u64,
+        attributes: run
+            .attributes
+            .iter()
+            .map(|(name, value)| (name.clone(), value.into()))
+            .collect(),
+        published: run
+            .published
+            .iter()
+            .map(|(key, published)| (key.clone(), Value::of(&published.value)))
+            .collect(),
+        attention: attention.collect(),
+        seq: run.seq,
+    }
+}
+
+/// The error of the run, once it is decided.
+fn failure(run: &Run) -> Option<&Told> {
+    match &run.phase {
+        Phase::Closed(Ending::Failed(failure)) => Some(failure),
+        Phase::RollingBack => run.rollback.as_ref()?.causes.first()?.failure.as_ref(),
+        Phase::Closed(
+            Ending::Succeeded(_) | Ending::Cancelled | Ending::Terminated | Ending::Killed { .. },
+        )
+        | Phase::Forward => None,
+    }
+}
+
+fn rollback(run: &Run) -> Rollback {
+    let progress = run.rollback_progress();
+    Rollback {
+        outcome: progress.outcome.name().to_owned(),
+        done: progress.done,
+        of: progress.of,
+        failed: progress.failed,
+    }
+}
+
+fn block(run: &Run, held: &backstitch::core::run::Block) -> Block {
+    let what = match held.what {
+        BlockKind::Step => "step",
+        BlockKind::Mismatch => "mismatch",
+        BlockKind::ForeignWait => "foreign_wait",
+        BlockKind::Unreadable => "unreadable",
+    };
+    let step = held.ord.map(|ord| name(run, ord));
+    Block { what: what.to_owned(), step, failure: Failure::from(&held.failure) }
+}
+
+/// The key of what the code asked for, or its number if it never did.
+fn name(run: &Run, ord: u32) -> String {
+    let ask = (ord as usize).checked_sub(1).and_then(|at| run.asks.get(at));
+    ask.map_or_else(|| ord.to_string(), |ask| ask.key().to_string())
+}
+
+fn waits_for(run: &Run, waits: &Waits) -> WaitsFor {
+    match waits {
+        Waits::Worker { workflow, version } => {
+            WaitsFor::Worker { workflow: workflow.clone(), version: version.clone() }
+        }
+        Waits::EarlierRun { run_id } => WaitsFor::EarlierRun { run_id: run_id.to_string() },
+        Waits::Instant { ord, at_us } => {
+            WaitsFor::Instant { name: name(run, *ord), at: instant(*at_us) }
+        }
+        Waits::Event { ord, types, until_us } => WaitsFor::Event {
+            name: name(run, *ord),
+            types: types.clone(),
+            until: until_us.map(instant),
+        },
+        Waits::Step { ord } => WaitsFor::Step { name: name(run, *ord) },
+        Waits::Person => WaitsFor::Person,
+    }
+}
+
+fn step(ord: u32, folded: &Folded) -> Step {
+    let (phase, retry_at) = match folded.phase {
+        StepPhase::Scheduled => ("scheduled", None),
+        StepPhase::Running => ("running", None),
+        StepPhase::Waiting { retry_at_us } => ("waiting", Some(instant(retry_at_us))),
+        StepPhase::Blocked => ("blocked", None),
+        StepPhase::Succeeded => ("succeeded", None),
+        StepPhase::Failed => ("failed", None),
+        StepPhase::Abandoned(_) => ("abandoned", None),
+    };
+    Step {
+        ord,
+        key: folded.key.to_string(),
+        phase: phase.to_owned(),
+        attempts: folded.attempts,
+        retry_at,
+        output: folded.output.as_ref().map(Value::of),
+        failure: folded.failure.as_ref().map(Failure::from),
+        undo: folded.undo_spec.is_some().then(|| undo(&folded.undo)),
+    }
+}
+
+fn undo(folded: &backstitch::core::undo::Undo) -> Undo {
+    let (phase, retry_at) = match folded.phase {
+        UndoPhase::Idle => ("idle", None),
+        UndoPhase::Due => ("due", None),
+        UndoPhase::Running => ("running", None),
+        UndoPhase::Waiting { retry_at_us } => ("waiting", Some(instant(retry_at_us))),
+        UndoPhase::Failed => ("failed", None),
+        UndoPhase::Succeeded => ("succeeded", None),
+        UndoPhase::NotNeeded => ("not_needed", None),
+        UndoPhase::Waived => ("waived", None),
+    };
+    let failure = folded.failure.as_ref().map(Failure::from);
+    Undo { phase: phase.to_owned(), attempts: folded.attempts, retry_at, failure }
+}
+
+fn outcome(view: &RunView) -> Outcome {
+    let (run, new) = (&*view.run, &view.info.new);
+    let status = run.status(view.owned);
+    let settled = status.is_closed() || status == backstitch::Status::Stuck;
+    let (status, failure) = (Status::from(status), failure(run));
+    Outcome {
+        namespace: new.namespace.clone(),
+        id: new.id.clone(),
+        run_id: new.run_id.to_string(),
+        status,
+        settled,
+        output: match &run.phase {
+            Phase::Closed(Ending::Succeeded(output)) => Some(Value::of(output)),
+            Phase::Closed(_) | Phase::Forward | Phase::RollingBack => None,
+        },
+        failure: failure.map(Failure::from),
+        rollback: rollback(run),
+        message: sentence(run, status, failure),
+    }
+}
+
+/// How it came out, for people.
+fn sentence(run: &Run, status: Status, failure: Option<&Told>) -> String {
+    let id = &run.started.id;
+    let progress = run.rollback_progress();
+    let back = match progress.outcome {
+        backstitch::RollbackOutcome::None => "",
+        backstitch::RollbackOutcome::Complete => " (everything was undone)",
+        backstitch::RollbackOutcome::Incomplete => " (the rollback is incomplete)",
+    };
+    let why = failure.map(|failure| format!(": {failure}")).unwrap_or_default();
+    let asked = |what: &str| match run.ended_by() {
+        Some(RollbackCause { by, reason, .. }) if reason.is_empty() => format!("{what} by {by}"),
+        Some(RollbackCause { by, reason, .. }) => format!("{what} by {by} ({reason})"),
+        None => what.to_owned(),
+    };
+    match status {
+        Status::Succeeded => format!("execution {id:?} succeeded"),
+        Status::Failed => format!("execution {id:?} failed{why}{back}"),
+        Status::Cancelled => {
+            let requested = run.ended_by().is_some_and(|by| by.kind() == CauseKind::Requested);
+            let what = if requested { "was rolled back" } else { "was cancelled" };
+            format!("execution {id:?} {}{back}", asked(what))
+        }
+        Status::Terminated => match &run.phase {
+            Phase::Closed(Ending::Killed { by, .. }) => {
+                format!("execution {id:?} was killed by {by}{back}")
+            }
+            Phase::Closed(_) | Phase::Forward | Phase::RollingBack => {
+                format!("execution {id:?} {}{back}", asked("was terminated"))
+            }
+        },
+        Status::Stuck => format!(
+            "execution {id:?} is stuck{why}: {} of {} undos failed for good; retry or waive them",
+            progress.failed, progress.of
+        ),
+        Status::Pending
+        | Status::Running
+        | Status::Suspended
+        | Status::Paused
+        | Status::Blocked
+        | Status::RollingBack => {
+            let status = backstitch::Status::from(status).name().replace('_', " ");
+            format!("execution {id:?} is not over: it is {status}")
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Starting executions by name.
+
+use std::time::Duration;
+
+use backstitch::IntoDuration;
+use backstitch::core::attribute::AttributeChange;
+use backstitch::engine::UnknownWorkflows;
+use backstitch::engine::start::{Conflict, Retention, Reuse, StartRequest};
+use backstitch_api::http::{self as wire, Problem, StartExecution, Started, Value};
+
+use super::{NAMESPACE_DEFAULT, Service, invalid, told};
+
+impl Service {
+    /// Starts an execution; what is answered is durable.
+    ///
+    /// # Errors
+    /// As [`backstitch::Client::start`]; `invalid` when the version has to be said and is not.
+    pub async fn start(
+        &self,
+        start: StartExecution,
+        request_id: Option<String>,
+    ) -> Result<Started, Problem> {
+        let version = match start.version {
+            Some(version) => version,
+            None => self.only_version(&start.workflow)?,
+        };
+        let attributes = start.attributes.into_iter().map(|(name, value)| {
+            let value = Some(value.into());
+            AttributeChange { name, value }
+        });
+        let request = StartRequest {
+            namespace: start.namespace.unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned()),
+            id: start.id,
+            workflow: start.workflow,
+            version,
+            input: start.input.unwrap_or_else(Value::null).payload(),
+            conflict: match start.conflict {
+                None | Some(wire::Conflict::UseExisting) => Conflict::UseExisting,
+                Some(wire::Conflict::Fail) => Conflict::Fail,
+                Some(wire::Conflict::Terminate) => Conflict::Terminate,
+            },
+            reuse: match start.reuse {
+                None | Some(wire::Reuse::Reject) => Reuse::Reject,
+                Some(wire::Reuse::AllowIfFailed) => Reuse::AllowIfFailed,
+                Some(wire::Reuse::Allow) => Reuse::Allow,
+            },
+            started_by: start.by.unwrap_or_else(|| "an HTTP client".to_owned()),
+            deadline: start.deadline.map(|text| duration("deadline", &text)).transpose()?,
+            retention: match start.retention.as_deref() {
+                None => Retention::Usual,
+                Some("forever") => Retention::Forever,
+                Some(text) => Retention::For(duration("retention", text)?),
+            },
+            attributes: attributes.collect(),
+            request_id: request_id.unwrap_or_default(),
+            restart: None,
+        };
+        let (namespace, id) = (request.namespace.clone(), request.id.clone());
+        let answer = self.engine().start(request).await.map_err(told)?;
+        Ok(Started {
+            namespace,
+            id,
+            run_id: answer.run_id.to_string(),
+            created: answer.created,
+            status: answer.status.into(),
+        })
+    }
+
+    /// The version of a workflow that is known here in one.
+    fn only_version(&self, workflow: &str) -> Result<String, Problem> {
+        let known = self.engine().workflows().into_iter();
+        let versions: Vec<String> =
+            known.filter(|(name, _)| name == workflow).map(|(_, version)| version).collect();
+        let refuses = self.engine().options().unknown_workflows == UnknownWorkflows::Refused;
+        match versions.as_slice() {
+            [only] => Ok(only.clone()),
+            // The engine says which ones there are.
+            [] if self.is_owner() && refuses => Ok("1".to_owned()),
+            [] => Err(invalid(format!(
+                "which version of workflow {workflow:?} is to be started? No worker that knows it is \
+                 known here; say its `version`"
+            ))),
+            several => Err(invalid(format!(
+                "which version of workflow {workflow:?} is to be started? It is known in several: {}; \
+                 say its `version`",
+                several.join(", ")
+            ))),
+        }
+    }
+}
+
+/// Reads a duration as people write it.
+pub(super) fn duration(what: &str, text: &str) -> Result<Duration, Problem> {
+    let us = text.into_us().map_err(|why| invalid(format!("the {what}: {why}")))?;
+    Ok(Duration::from_micros(us))
+}

@@ -1,0 +1,203 @@
+//! Verbs, events, restart and delete.
+
+use backstitch::core::attribute::AttributeChange;
+use backstitch::core::event::Event;
+use backstitch::core::inbox::{InboxKind, Verb as Change};
+use backstitch::engine::events::EventPost;
+use backstitch::engine::life::RestartRequest;
+use backstitch::store::RunNo;
+use backstitch::{AttributeValue, Handle, RunId, Status, StepRef, VerbRequest};
+use backstitch_api::http::{
+    Asked, EventAccepted, Problem, Restart, Resume, SendEvent, Sent, SetAttributes, Started,
+    StepAsked, StepName, Value,
+};
+
+use super::{Service, Target, instant, told};
+
+/// Who it was who does not say.
+const BY_DEFAULT: &str = "an HTTP client";
+
+/// What is asked of an execution.
+#[derive(Clone, Debug)]
+pub enum Verb {
+    /// Roll back, and end as cancelled.
+    Cancel(Asked),
+    /// Roll back without waiting for bodies, and end as terminated.
+    Terminate(Asked),
+    /// Undo what was done, also after success.
+    Rollback(Asked),
+    /// End as it stands.
+    Kill(Asked),
+    /// Begin nothing new.
+    Pause(Asked),
+    /// Go on.
+    Resume(Resume),
+    /// Try a blocked step again.
+    RetryStep(StepAsked),
+    /// Try a failed undo again.
+    RetryUndo(StepAsked),
+    /// Take an undo off the debts.
+    WaiveUndo(StepAsked),
+    /// Set search attributes.
+    SetAttributes(SetAttributes),
+}
+
+impl Service {
+    /// Sends a verb; what is answered is durable.
+    ///
+    /// # Errors
+    /// `refused`, with the reason and the way out; `invalid`; `not_found`; trouble of the store.
+    pub async fn verb(
+        &self,
+        target: &Target,
+        verb: Verb,
+        request_id: Option<String>,
+    ) -> Result<Sent, Problem> {
+        let handle: Handle<()> =
+            self.client.handle_in(&target.namespace, &target.id).await.map_err(told)?;
+        let asked = |request: VerbRequest, asked: Asked| {
+            let request = request.by(asked.by.unwrap_or_else(|| BY_DEFAULT.to_owned()));
+            request.reason(asked.reason.unwrap_or_default())
+        };
+        let about = |StepAsked { step, by, reason }| (step_ref(step), Asked { by, reason });
+        let request = match verb {
+            Verb::Cancel(who) => asked(handle.cancel(), who),
+            Verb::Terminate(who) => asked(handle.terminate(), who),
+            Verb::Rollback(who) => asked(handle.rollback(), who),
+            Verb::Kill(who) => asked(handle.kill(), who),
+            Verb::Pause(who) => asked(handle.pause(), who),
+            Verb::Resume(Resume { shift_timers, by, reason }) => {
+                let resume = handle.resume();
+                let resume = if shift_timers { resume.shift_timers() } else { resume };
+                asked(resume, Asked { by, reason })
+            }
+            Verb::RetryStep(about_step) => {
+                let (step, who) = about(about_step);
+                asked(handle.retry_step(step), who)
+            }
+            Verb::RetryUndo(about_step) => {
+                let (step, who) = about(about_step);
+                asked(handle.retry_undo(step), who)
+            }
+            Verb::WaiveUndo(about_step) => {
+                let (step, who) = about(about_step);
+                asked(handle.waive_undo(step), who)
+            }
+            Verb::SetAttributes(set) => return self.set_attributes(target, set, request_id).await,
+        };
+        let request = match request_id {
+            Some(id) => request.request_id(id),
+            None => request,
+        };
+        let answer = request.await.map_err(told)?;
+        Ok(Sent { number: answer.number, changed: answer.changed })
+    }
+
+    async fn set_attributes(
+        &self,
+        target: &Target,
+        set: SetAttributes,
+        request_id: Option<String>,
+    ) -> Result<Sent, Problem> {
+        let run = self.newest(target).await?.run;
+        let changes = set.attributes.into_iter().map(|(name, value)| {
+            let value = value.map(AttributeValue::from);
+            AttributeChange { name, value }
+        });
+        let verb = Change {
+            by: set.by.unwrap_or_else(|| BY_DEFAULT.to_owned()),
+            reason: set.reason.unwrap_or_default(),
+            attributes: changes.collect(),
+            ..Change::default()
+        };
+        let request_id = request_id.unwrap_or_else(|| self.engine().request_id());
+        let sent = self.engine().send(run, InboxKind::SetAttributes, verb, &request_id).await;
+        sent.map(|sent| Sent { number: sent.number, changed: sent.changed }).map_err(told)
+    }
+
+    /// Sends an event; what is answered is durable.
+    ///
+    /// # Errors
+    /// `refused` when the execution is rolling back or closed; `full`; `invalid`; `not_found`; trouble
+    /// of the store.
+    pub async fn event(
+        &self,
+        target: &Target,
+        event: SendEvent,
+        event_id: Option<String>,
+    ) -> Result<EventAccepted, Problem> {
+        let run = self.newest(target).await?.run;
+        let post = EventPost {
+            event_type: event.event_type,
+            payload: event.payload.unwrap_or_else(Value::null).payload(),
+            event_id,
+            by: event.by.unwrap_or_else(|| BY_DEFAULT.to_owned()),
+        };
+        let accepted = self.engine().send_event(run, post).await.map_err(told)?;
+        Ok(EventAccepted {
+            number: accepted.number,
+            accepted_at: instant(accepted.accepted_at_us),
+            first: accepted.first,
+        })
+    }
+
+    /// Does a closed execution over, as a new run.
+    ///
+    /// # Errors
+    /// `refused` when it is not closed; `unknown_workflow`; `not_found`; trouble of the store.
+    pub async fn restart(
+        &self,
+        target: &Target,
+        restart: Restart,
+        request_id: Option<String>,
+    ) -> Result<Started, Problem> {
+        let newest = self.newest(target).await?;
+        if let Some(id) = &request_id
+            && self.was_restarted_by(newest.run, id).await?
+        {
+            // The same request again: it means the run before, which is not the newest any more.
+            return Ok(started(target, newest.new.run_id, true, newest.update.status));
+        }
+        let by = restart.by.unwrap_or_else(|| BY_DEFAULT.to_owned());
+        let request = RestartRequest { by, version: restart.version, request_id };
+        let begun = self.engine().restart(newest.run, request).await.map_err(told)?;
+        Ok(started(target, begun.run_id, begun.created, begun.status))
+    }
+
+    async fn was_restarted_by(&self, run: RunNo, request_id: &str) -> Result<bool, Problem> {
+        let rows = self.engine().journal_after(run, 0, 1).await.map_err(told)?;
+        Ok(rows.iter().flat_map(|row| &row.events).any(|event| {
+            matches!(event, Event::ExecutionStarted(started)
+                if started.request_id == request_id && started.restarted_from.is_some())
+        }))
+    }
+
+    /// Deletes a closed execution with all that is known of it.
+    ///
+    /// # Errors
+    /// `refused` when it is not closed, or while a matter of it is open; `not_found`; trouble of the
+    /// store.
+    pub async fn delete(&self, target: &Target, asked: Asked) -> Result<(), Problem> {
+        let run = self.newest(target).await?.run;
+        let by = asked.by.unwrap_or_else(|| BY_DEFAULT.to_owned());
+        let reason = asked.reason.unwrap_or_default();
+        self.engine().delete(run, &by, &reason).await.map_err(told)
+    }
+}
+
+fn started(target: &Target, run_id: RunId, created: bool, status: Status) -> Started {
+    Started {
+        namespace: target.namespace.clone(),
+        id: target.id.clone(),
+        run_id: run_id.to_string(),
+        created,
+        status: status.into(),
+    }
+}
+
+fn step_ref(name: StepName) -> StepRef {
+    match name {
+        StepName::Ord(ord) => StepRef::Ordinal(ord),
+        StepName::Key(key) => StepRef::Key(key),
+    }
+}
