@@ -1,0 +1,9 @@
+//! The binary, as people and programs use it.
+
+#![cfg(unix)]
+
+mod asking;
+mod backup;
+mod serving;
+
+mod binary;

@@ -1,0 +1,125 @@
+//! Starting executions, finding them and waiting for them.
+
+use crate::server::Server;
+
+#[tokio::test]
+async fn an_execution_is_started_looked_at_and_waited_for() {
+    let server = Server::begin().await;
+    server.gate("a").await;
+    let shown = server.get("/v1/executions/a").await;
+    assert_eq!(shown.at("/status"), "suspended", "{shown:?}");
+    assert_eq!(shown.at("/waits_for/0/what"), "event");
+    assert_eq!(shown.at("/waits_for/0/types/0"), "go");
+    assert_eq!(shown.at("/steps/0/key"), "open#1");
+    assert_eq!(shown.at("/steps/0/undo/phase"), "idle");
+    assert_eq!(shown.at("/input"), "null");
+
+    let early = server.get("/v1/executions/a/result").await;
+    assert_eq!((early.status, early.at("/settled").as_str()), (202, "false"));
+
+    let waiting = server.get("/v1/executions/a/result?wait_ms=50000");
+    let sent = server.post("/v1/executions/a/events", r#"{"type":"go","payload":{"n":1.10}}"#);
+    let (result, sent) = tokio::join!(biased; waiting, sent);
+    assert_eq!(sent.at("/first"), "true", "{sent:?}");
+    assert_eq!((result.status, result.at("/output").as_str()), (200, "through"));
+    assert_eq!(result.at("/message"), "execution \"a\" succeeded");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_start_that_is_repeated_is_the_same_execution() {
+    let server = Server::begin().await;
+    let body = r#"{"id":"a","workflow":"gate","input":{"x": 1.10, "a": 2}}"#;
+    let first = server.post("/v1/executions", body).await;
+    assert_eq!((first.status, first.at("/created").as_str()), (201, "true"));
+    let spaced = server.post("/v1/executions", &body.replace(": ", ":")).await;
+    assert_eq!((spaced.status, spaced.at("/created").as_str()), (200, "false"));
+    assert_eq!(spaced.at("/run_id"), first.at("/run_id"));
+    assert!(server.get("/v1/executions/a").await.text.contains(r#""input":{"x":1.10,"a":2}"#));
+
+    let other = server.post("/v1/executions", r#"{"id":"a","workflow":"gate","input":2}"#).await;
+    assert_eq!((other.status, other.at("/code").as_str()), (409, "other_input"));
+    let fails = body.replacen('{', r#"{"conflict":"fail","#, 1);
+    let fails = server.post("/v1/executions", &fails).await;
+    assert_eq!((fails.status, fails.at("/code").as_str()), (409, "id_in_use"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_start_with_a_key_gets_its_first_answer_again() {
+    let server = Server::begin().await;
+    let body = r#"{"id":"a","workflow":"owing","conflict":"terminate","reuse":"allow"}"#;
+    let first = server.post_as("k-1", "/v1/executions", body).await;
+    assert_eq!(first.status, 201);
+    let again = server.post_as("k-1", "/v1/executions", body).await;
+    assert_eq!((again.status, again.at("/run_id")), (201, first.at("/run_id")));
+
+    let changed = body.replace(r#""reuse""#, r#""input":7,"reuse""#);
+    let changed = server.post_as("k-1", "/v1/executions", &changed).await;
+    assert_eq!((changed.status, changed.at("/code").as_str()), (422, "invalid"));
+    assert!(changed.at("/detail").contains("\"k-1\" was used before"), "{changed:?}");
+
+    server.get("/v1/executions/a/result?wait_ms=50000").await;
+    server.post("/v1/executions/a/waive-undo", r#"{"step":"borrow"}"#).await;
+    server.app.handle::<()>("a").await.expect("there").closed().await.expect("it ends");
+    let another = server.post_as("k-2", "/v1/executions", body).await;
+    assert_eq!(another.status, 201);
+    assert_ne!(another.at("/run_id"), first.at("/run_id"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn executions_are_found_by_what_is_asked_for() {
+    let server = Server::begin().await;
+    for (id, attribute) in [("a", "7"), ("b", "\"7\""), ("c", "true")] {
+        let body = format!(r#"{{"id":"{id}","workflow":"gate","attributes":{{"A":{attribute}}}}}"#);
+        assert_eq!(server.post("/v1/executions", &body).await.status, 201);
+    }
+    let body = r#"{"id":"a","workflow":"gate"}"#;
+    assert_eq!(server.post("/v1/executions?namespace=other", body).await.status, 201);
+
+    let found = async |query: &str| -> String {
+        let answer = server.get(&format!("/v1/executions?{query}")).await;
+        let json = answer.json();
+        let ids = json["executions"].as_array().unwrap_or_else(|| panic!("{answer:?}"));
+        ids.iter().map(|run| run["id"].as_str().expect("a text")).collect()
+    };
+    assert_eq!(found("").await, "cba");
+    assert_eq!(found("namespace=other").await, "a");
+    assert_eq!(found("attribute=A&value=7").await, "a");
+    assert_eq!(found("attribute=A&value=%227%22").await, "b");
+    assert_eq!(found("attribute=A&value=true").await, "c");
+    assert_eq!(found("workflow=owing").await, "");
+    assert_eq!(found("status=succeeded").await, "");
+    assert_eq!(found("started_after=2099-01-01T00:00:00Z").await, "");
+    assert_eq!(found("started_before=2099-01-01T00:00:00Z").await, "cba");
+    assert_eq!(found("started_before=2001-01-01T00:00:00Z").await, "");
+
+    let page = server.get("/v1/executions?limit=2").await;
+    assert_eq!(
+        (page.at("/executions/0/id"), page.at("/executions/1/id")),
+        ("c".into(), "b".into())
+    );
+    let next = format!("limit=2&cursor={}", page.at("/next_cursor"));
+    assert_eq!(found(&next).await, "a");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_result_is_told_that_the_server_stops() {
+    let server = Server::begin().await;
+    server.gate("a").await;
+    let request = format!(
+        "GET /v1/executions/a/result?wait_ms=50000 HTTP/1.1\r\nhost: {}\r\n\r\n",
+        server.address
+    );
+    let mut stream = tokio::net::TcpStream::connect(server.address).await.expect("it listens");
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    // A second request that is answered on another connection: the first one has been taken by then.
+    server.get("/healthz").await;
+    server.stop().await;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("it answers");
+    assert!(answer.is_empty() || answer.contains("\"code\":\"stopped\""), "{answer}");
+}

@@ -1,0 +1,9 @@
+//! The HTTP API, through real sockets.
+
+mod bad_input;
+mod executions;
+mod health;
+mod journal;
+mod verbs;
+
+mod server;
