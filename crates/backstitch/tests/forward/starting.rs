@@ -1,8 +1,8 @@
 //! Starting by an id, finding again, and waiting for the result.
 
 use backstitch::{
-    Conflict, Ctx, Error, ErrorKind, FailureExt, FnWorkflow, Result, Reuse, Status, StepCtx, msg,
-    workflow, workflow_fn,
+    Conflict, Ctx, Error, ErrorKind, FailureExt, FnWorkflow, Result, Reuse, Status, StepCtx,
+    WaitsFor, msg, workflow, workflow_fn,
 };
 
 use crate::journal::{Soon, journal};
@@ -242,4 +242,51 @@ async fn p1_a_start_that_nobody_awaits_to_the_end_is_still_driven() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn b30_a_start_with_a_request_id_gets_its_first_answer_again() {
+    let (world, gate) = (World::new(), Gate::closed());
+    gate.open();
+    let app = world.open(|b| b.register(greets).state(gate)).await;
+    let start = |request: &str, name: &str| {
+        let start = app.start(greets, "t", name.into()).reuse(Reuse::Allow);
+        start.conflict(Conflict::Fail).request_id(request)
+    };
+    let first = start("mail-1", "Ada").await.unwrap();
+    first.result().soon().await.unwrap();
+    let again = start("mail-1", "Ada").await.unwrap();
+    assert_eq!((again.created(), again.run_id()), (true, first.run_id()));
+    let (error, message) = kind(start("mail-1", "Bob").await);
+    assert_eq!(error, ErrorKind::Invalid);
+    assert!(message.contains("\"mail-1\" was used before to start execution \"t\""), "{message}");
+
+    let second = start("mail-2", "Bob").await.unwrap();
+    assert_ne!(second.run_id(), first.run_id());
+    second.result().soon().await.unwrap();
+    // Known as long as its run is the newest one.
+    assert_ne!(start("mail-1", "Ada").await.unwrap().run_id(), first.run_id());
+    let (error, message) = kind(start(&"m".repeat(257), "Ada").await);
+    assert_eq!(error, ErrorKind::Invalid);
+    assert!(message.contains("request id"), "{message}");
+}
+
+#[tokio::test]
+async fn a_start_of_a_workflow_that_nobody_knows_waits_if_it_may() {
+    let (world, gate) = (World::new(), Gate::closed());
+    gate.open();
+    let app = world.open(|b| b.keep_unknown_workflows()).await;
+    let handle = app.start(greets, "t", "Ada".into()).await.unwrap();
+    assert_eq!(handle.found(), Status::Pending);
+    let status = handle.status().await.unwrap();
+    assert_eq!(status.status, Status::Pending);
+    assert!(
+        matches!(&status.waits_for[..], [WaitsFor::Worker { workflow, .. }] if workflow == "greets")
+    );
+    assert_eq!(app.list(1).await.unwrap()[0].status, Status::Pending);
+    app.shutdown().await.unwrap();
+
+    let app = world.open(|b| b.register(greets).state(gate)).await;
+    let handle = app.handle::<String>("t").await.unwrap();
+    assert_eq!(handle.result().soon().await.unwrap(), "hello Ada");
 }
