@@ -195,8 +195,10 @@ pub struct Step {
     /// When the next attempt is due.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub retry_at: Option<Timestamp>,
-    /// What it returned.
+    /// What it returned; left out if it is large, and then only in the journal.
     pub output: Option<Value>,
+    /// How large that is, in bytes.
+    pub output_bytes: Option<u64>,
     /// The last failure.
     pub failure: Option<Failure>,
     /// Its undo, if it has one.

@@ -19,6 +19,9 @@ use super::{Service, Target, instant, told};
 /// has all of them.
 const STEPS_SHOWN_MAX: usize = 1_000;
 
+/// Bytes of an output that are shown with its step; of a larger one only its size.
+const STEP_OUTPUT_BYTES_MAX: usize = 16 * 1024;
+
 impl Service {
     /// The newest run of an execution, in full.
     ///
@@ -167,13 +170,16 @@ fn step(ord: u32, folded: &Folded) -> Step {
         StepPhase::Failed => ("failed", None),
         StepPhase::Abandoned(_) => ("abandoned", None),
     };
+    let output_bytes = folded.output.as_ref().map(|output| output.data.len());
+    let shown = output_bytes.is_some_and(|bytes| bytes <= STEP_OUTPUT_BYTES_MAX);
     Step {
         ord,
         key: folded.key.to_string(),
         phase: phase.to_owned(),
         attempts: folded.attempts,
         retry_at,
-        output: folded.output.as_ref().map(Value::of),
+        output: folded.output.as_ref().filter(|_| shown).map(Value::of),
+        output_bytes: output_bytes.map(|bytes| bytes as u64),
         failure: folded.failure.as_ref().map(Failure::from),
         undo: folded.undo_spec.is_some().then(|| undo(&folded.undo)),
     }

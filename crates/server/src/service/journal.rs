@@ -16,6 +16,12 @@ pub const ROWS_MAX: usize = 1_000;
 /// Rows in one answer, unless the request says how many.
 const ROWS_DEFAULT: usize = 200;
 
+/// Rows that are read at a time, so that large ones are not all in memory at once.
+const ROWS_AT_ONCE: usize = 16;
+
+/// A page that holds so many bytes of events takes no further row.
+const PAGE_BYTES_SOFT_MAX: usize = 8 * 1024 * 1024;
+
 /// A journal that is followed. It stays with the run that was the newest at first.
 pub struct Followed {
     service: Service,
@@ -41,9 +47,20 @@ impl Service {
             }
         };
         let run = self.newest(target).await?.run;
-        let rows = self.engine().journal_after(run, after, limit).await.map_err(told)?;
-        let next_after = rows.last().filter(|_| rows.len() == limit).map(|row| row.header.seq);
-        Ok(JournalPage { rows: rows.iter().map(row).collect(), next_after })
+        let (mut page, mut last, mut bytes) = (Vec::new(), after, 0);
+        while page.len() < limit && bytes < PAGE_BYTES_SOFT_MAX {
+            let at_once = ROWS_AT_ONCE.min(limit - page.len());
+            let rows = self.engine().journal_after(run, last, at_once).await.map_err(told)?;
+            let is_end = rows.len() < at_once;
+            last = rows.last().map_or(last, |row| row.header.seq);
+            let events = rows.iter().flat_map(|row| &row.events);
+            bytes += events.map(|event| event.encoded_len()).sum::<usize>();
+            page.extend(rows.iter().map(row));
+            if is_end {
+                return Ok(JournalPage { rows: page, next_after: None });
+            }
+        }
+        Ok(JournalPage { rows: page, next_after: Some(last) })
     }
 
     /// The journal of the newest run, after row `after` and as it grows.
@@ -75,7 +92,7 @@ impl Followed {
     /// store.
     pub async fn next(&mut self) -> Result<Option<Vec<JournalRow>>, Problem> {
         let engine = self.service.engine();
-        let rows = engine.next_rows(self.run, self.after, ROWS_DEFAULT).await.map_err(told)?;
+        let rows = engine.next_rows(self.run, self.after, ROWS_AT_ONCE).await.map_err(told)?;
         let Some(last) = rows.last() else { return Ok(None) };
         self.after = last.header.seq;
         Ok(Some(rows.iter().map(row).collect()))

@@ -123,3 +123,29 @@ async fn whoever_waits_for_a_result_is_told_that_the_server_stops() {
     stream.read_to_string(&mut answer).await.expect("it answers");
     assert!(answer.is_empty() || answer.contains("\"code\":\"stopped\""), "{answer}");
 }
+
+#[tokio::test]
+async fn large_outputs_are_left_to_the_journal_whose_pages_stay_small() {
+    let server = Server::begin().await;
+    let body = r#"{"id":"a","workflow":"bulky"}"#;
+    server.post("/v1/executions", body).await;
+    assert_eq!(
+        server.get("/v1/executions/a/result?wait_ms=50000").await.at("/status"),
+        "succeeded"
+    );
+    let shown = server.get("/v1/executions/a").await;
+    assert!(shown.text.len() < 100_000, "{} bytes", shown.text.len());
+    assert_eq!(shown.at("/steps_total"), "24");
+    assert_eq!(
+        (shown.at("/steps/0/output"), shown.at("/steps/0/output_bytes")),
+        ("null".into(), "900002".into())
+    );
+    let (mut after, mut rows, mut pages) = ("0".to_owned(), 0, 0);
+    while after != "null" {
+        let page = server.get(&format!("/v1/executions/a/journal?limit=1000&after={after}")).await;
+        rows += page.json()["rows"].as_array().expect("rows").len();
+        (after, pages) = (page.at("/next_after"), pages + 1);
+    }
+    assert_eq!((rows, pages), (26, 2));
+    server.stop().await;
+}

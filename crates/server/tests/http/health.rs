@@ -37,8 +37,8 @@ async fn a_server_whose_work_waits_for_a_worker_is_not_ready() {
 async fn workers_are_listed() {
     let server = Server::begin().await;
     let workers = server.get("/v1/workers").await;
-    assert_eq!(workers.at("/workers/0/workflows/0/name"), "gate");
-    assert_eq!(workers.at("/workers/0/workflows/0/version"), "1");
+    assert_eq!(workers.at("/workers/0/workflows/1/name"), "gate");
+    assert_eq!(workers.at("/workers/0/workflows/1/version"), "1");
     assert_eq!(workers.at("/workers/0/built_in"), "true");
     server.stop().await;
 }

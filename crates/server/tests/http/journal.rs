@@ -79,3 +79,22 @@ async fn whoever_follows_a_journal_is_told_that_the_server_stops() {
     assert_eq!(live.next("event: problem").await, "event: problem");
     assert!(live.next("data:").await.contains("\"code\":\"stopped\""));
 }
+
+#[tokio::test]
+async fn no_more_journals_are_followed_than_may_be() {
+    let server = Server::begin().await;
+    server.gate("a").await;
+    let mut streams = Vec::new();
+    for _ in 0..backstitch_server::http::limits::STREAMS_MAX {
+        let mut live = Live::begin(&server, "").await;
+        live.next("id: 1").await;
+        streams.push(live);
+    }
+    let accept = ["accept: text/event-stream"];
+    let refused = server.ask("GET", "/v1/executions/a/journal", &accept, "").await;
+    assert_eq!((refused.status, refused.at("/code").as_str()), (429, "too_many_streams"));
+    assert!(refused.head.contains("retry-after: 1"), "{refused:?}");
+    // Pages are still read.
+    assert_eq!(server.get("/v1/executions/a/journal").await.status, 200);
+    server.stop().await;
+}

@@ -27,6 +27,15 @@ pub async fn owing(ctx: Ctx, _input: serde_json::Value) -> Result<()> {
     Err(msg("no").permanent())
 }
 
+/// Its steps return much.
+#[workflow]
+pub async fn bulky(ctx: Ctx, _input: serde_json::Value) -> Result<()> {
+    for _ in 0..24 {
+        ctx.step("fetch", async |_s| Ok("x".repeat(900_000))).await?;
+    }
+    Ok(())
+}
+
 pub struct Server {
     pub app: App,
     pub address: SocketAddr,
@@ -56,7 +65,7 @@ impl Answer {
 
 impl Server {
     pub async fn begin() -> Server {
-        let builder = Backstitch::open("memory:").register(gate).register(owing);
+        let builder = Backstitch::open("memory:").register(gate).register(owing).register(bulky);
         Server::with(builder, HttpOptions::default()).await
     }
 
