@@ -39,16 +39,14 @@ impl Service {
             let page = self.engine().open_runs(after, RUNS_PAGE).await.map_err(told)?;
             let Some(last) = page.last() else { break };
             (after, scanned) = (last.run, scanned + page.len());
-            // A run that follows another one waits for that, not for a worker.
-            let is_pending =
-                |run: &&RunInfo| run.update.status == Status::Pending && run.new.after.is_none();
-            for run in page.iter().filter(is_pending) {
-                let since_us = run.update.wake_at_us.unwrap_or(0).max(run.created_at_us);
+            for run in &page {
+                let Some(since_us) = could_run_since_us(run, now_us) else { continue };
                 let waited_us = now_us.saturating_sub(since_us);
                 if waited_us > max_us {
                     return Ok(Some(format!(
-                        "execution {:?} could have run for {} s, and no worker has workflow {:?} \
-                         version {:?} (more than {} s are too many: `ready_pending_max`)",
+                        "execution {:?} could have gone on for {} s, and no worker goes on with it \
+                         (workflow {:?} version {:?}; more than {} s are too many: \
+                         `ready_pending_max`)",
                         run.new.id,
                         waited_us / 1_000_000,
                         run.new.workflow,
@@ -59,5 +57,26 @@ impl Service {
             }
         }
         Ok(None)
+    }
+}
+
+/// Since when a run could go on that nobody goes on with, as far as its row says: its status may be of
+/// a time when something was not due yet. When it lost its worker is not known, only when it began.
+fn could_run_since_us(run: &RunInfo, now_us: i64) -> Option<i64> {
+    let due_us = run.update.wake_at_us.filter(|at_us| *at_us <= now_us);
+    match run.update.status {
+        // A run that follows another one waits for that, not for a worker.
+        Status::Pending if run.new.after.is_some() => None,
+        Status::Pending => Some(due_us.unwrap_or(run.created_at_us)),
+        Status::Suspended => due_us,
+        Status::Running
+        | Status::Paused
+        | Status::Blocked
+        | Status::RollingBack
+        | Status::Stuck
+        | Status::Succeeded
+        | Status::Failed
+        | Status::Cancelled
+        | Status::Terminated => None,
     }
 }

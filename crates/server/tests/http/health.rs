@@ -19,14 +19,15 @@ async fn a_server_whose_work_waits_for_a_worker_is_not_ready() {
     let unversioned = server.post("/v1/executions", r#"{"id":"a","workflow":"else"}"#).await;
     assert_eq!(unversioned.status, 422);
     assert!(unversioned.at("/detail").contains("say its `version`"), "{unversioned:?}");
-    let body = r#"{"id":"a","workflow":"else","version":"3"}"#;
+    // Its deadline is far away, and no excuse.
+    let body = r#"{"id":"a","workflow":"else","version":"3","deadline":"2 days"}"#;
     let started = server.post("/v1/executions", body).await;
     assert_eq!((started.status, started.at("/status").as_str()), (201, "pending"), "{started:?}");
     let shown = server.get("/v1/executions/a").await;
     assert_eq!(shown.at("/waits_for/0/what"), "worker");
     let unready = server.get("/readyz").await;
     assert_eq!(unready.status, 503);
-    assert!(unready.at("/reasons/0").contains("no worker has workflow \"else\" version \"3\""));
+    assert!(unready.at("/reasons/0").contains("workflow \"else\" version \"3\""));
     server.post("/v1/executions/a/cancel", "").await;
     server.get("/v1/executions/a/result?wait_ms=50000").await;
     assert_eq!(server.get("/readyz").await.status, 200);
