@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder of a test's own, which goes with it.
 pub struct Folder(pub PathBuf);
@@ -69,6 +70,8 @@ pub fn run(folder: &Folder, arguments: &[&str]) -> Said {
 /// A server that runs; killed if it is not stopped.
 pub struct Running {
     child: Child,
+    /// A file: nobody reads a pipe while the server runs, and a full one would hold it up.
+    log: PathBuf,
     out: BufReader<ChildStdout>,
     pub url: String,
 }
@@ -76,14 +79,18 @@ pub struct Running {
 impl Running {
     /// Begins a server and waits until it says where it listens.
     pub fn begin(mut command: Command) -> Running {
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+        static LOGS: AtomicU32 = AtomicU32::new(0);
+        let number = LOGS.fetch_add(1, Ordering::Relaxed);
+        let folder = command.get_current_dir().expect("it has one").to_owned();
+        let log = folder.join(format!("server-{number}.log"));
+        let file = std::fs::File::create(&log).expect("the folder takes files");
+        let mut child = command.stdout(Stdio::piped()).stderr(file).spawn().expect("it runs");
         let mut out = BufReader::new(child.stdout.take().expect("it was asked for"));
         let mut line = String::new();
         out.read_line(&mut line).expect("it is text");
         let url = line.split(' ').find(|word| word.starts_with("http://"));
         let url = url.unwrap_or_else(|| panic!("{line:?} says no address")).to_owned();
-        Running { child, out, url }
+        Running { child, log, out, url }
     }
 
     pub fn dev(folder: &Folder, store: &str) -> Running {
@@ -108,10 +115,8 @@ impl Running {
     pub fn end(mut self) -> Said {
         let mut rest = String::new();
         std::io::Read::read_to_string(&mut self.out, &mut rest).expect("it is text");
-        let mut err = String::new();
-        let mut errors = self.child.stderr.take().expect("it was asked for");
-        std::io::Read::read_to_string(&mut errors, &mut err).expect("it is text");
         let exit = self.child.wait().expect("it ends").code().unwrap_or(-1);
+        let err = std::fs::read_to_string(&self.log).expect("it is text");
         Said { out: rest, err, exit }
     }
 
