@@ -198,6 +198,13 @@ impl Builder {
         self
     }
 
+    /// Leases executions to workers of other processes: one that is not heard of for so long (500 ms to 1 h) loses
+    /// them. For servers; what is registered here stays here, and what is not waits for such a worker.
+    pub fn lease(mut self, lease: std::time::Duration) -> Builder {
+        self.options.lease = Some(lease);
+        self
+    }
+
     /// Accepts starts of workflows that are not registered: they wait, as `pending`, for a worker that
     /// knows them. Without it they are refused.
     pub fn keep_unknown_workflows(mut self) -> Builder {

@@ -133,6 +133,8 @@ pub(crate) struct Shared {
     /// Runs that are left alone, and why.
     left_alone: Mutex<HashMap<RunNo, Error>>,
     stop: watch::Sender<bool>,
+    /// True when nothing is driven any more.
+    stopped: watch::Sender<bool>,
     /// Closed when the runtime of an owner has ended.
     home: watch::Receiver<()>,
     pub feed: FeedSender,
@@ -181,6 +183,7 @@ impl Shared {
             successors: Mutex::default(),
             left_alone: Mutex::default(),
             stop: watch::Sender::new(false),
+            stopped: watch::Sender::new(false),
             home,
             feed: FeedSender::new(),
             workers,
@@ -223,6 +226,13 @@ impl Shared {
         if stop.wait_for(|stop| *stop).await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+
+    /// Completes when the engine has stopped: nothing is driven any more.
+    pub async fn has_stopped(&self) {
+        let mut stopped = self.stopped.subscribe();
+        // The sender lives as long as this.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
     }
 
     /// Completes when the runtime on which the owner works has ended.
@@ -447,6 +457,7 @@ impl Engine {
         for mail in self.shared.live.stop_all() {
             mail.closed().await;
         }
+        self.shared.stopped.send_replace(true);
         Ok(self.shared.store.close().await?)
     }
 }

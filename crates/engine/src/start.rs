@@ -187,9 +187,7 @@ impl Engine {
             return Err(Error::new(ErrorKind::Invalid, defect));
         }
         let refused = match (self.shared.role, self.shared.options.unknown_workflows) {
-            (Role::Owner, UnknownWorkflows::Refused) => {
-                self.shared.workers.is_none() && !self.is_known(request)
-            }
+            (Role::Owner, UnknownWorkflows::Refused) => !self.is_known(request),
             (Role::Owner, UnknownWorkflows::Wait) | (Role::Guest, _) => false,
         };
         if refused {
@@ -219,7 +217,9 @@ impl Engine {
     }
 
     fn is_known(&self, request: &StartRequest) -> bool {
+        let code = (request.workflow.clone(), request.version.clone());
         self.shared.program(&request.workflow, &request.version).is_some()
+            || self.shared.workers.as_ref().is_some_and(|workers| workers.know(&code))
     }
 
     fn first_change(

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use backstitch::IntoDuration;
+use backstitch::engine::workers::{LEASE_MAX, LEASE_MIN};
 use tracing_subscriber::filter::LevelFilter;
 
 /// What the names of settings begin with in the environment.
@@ -21,6 +22,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("listen", "127.0.0.1:7070", "the address of the API"),
     ("insecure", "false", "listen on an address that others can reach, without any protection"),
     ("stop_grace", "10s", "how long requests, and bodies of steps, may take to end at a stop"),
+    ("lease", "15s", "a worker that is not heard of for so long loses its runs: 500ms to 1h"),
     (
         "ready_pending_max",
         "5m",
@@ -39,6 +41,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// How long requests, and bodies of steps, may take to end at a stop.
     pub stop_grace: Duration,
+    /// How long a run is left with a worker that is not heard of.
+    pub lease: Duration,
     /// Not ready when something waits longer for a worker.
     pub ready_pending_max: Option<Duration>,
     /// How long closed executions are kept; for ever, if absent.
@@ -160,6 +164,13 @@ impl Settings {
                 })
             })?,
             stop_grace: self.value("stop_grace", duration)?,
+            lease: self.value("lease", |text| {
+                let lease = duration(text)?;
+                match (LEASE_MIN..=LEASE_MAX).contains(&lease) {
+                    true => Ok(lease),
+                    false => Err("a lease is 500ms to 1h".to_owned()),
+                }
+            })?,
             ready_pending_max: self.value("ready_pending_max", |text| match text {
                 "off" => Ok(None),
                 text => duration(text).map(Some),

@@ -41,7 +41,7 @@ impl Service {
         Service { client }
     }
 
-    fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &Engine {
         self.client.engine()
     }
 

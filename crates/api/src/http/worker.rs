@@ -17,6 +17,18 @@ pub struct Worker {
     pub name: String,
     /// Whether it is part of the server.
     pub built_in: bool,
+    /// Whether it has a connection. A worker without one still has its runs until its leases end.
+    pub connected: bool,
+    /// Whether it takes no more runs, because it is being stopped.
+    pub draining: bool,
+    /// What it is written with.
+    pub sdk: String,
+    /// How many runs it takes at a time; absent for the worker of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slots: Option<usize>,
+    /// How many it has; absent for the worker of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leased: Option<usize>,
     /// What it runs.
     pub workflows: Vec<Workflow>,
 }

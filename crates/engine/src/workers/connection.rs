@@ -34,8 +34,20 @@ pub struct Connection {
 
 /// How a worker says something. When this is dropped, the worker has no connection.
 pub struct Desk {
+    shared: Arc<Shared>,
     worker: Arc<Worker>,
     number: u64,
+}
+
+/// Why a connection is of no use any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// The leases of the worker have ended.
+    NotHeardOf,
+    /// It has another connection.
+    ConnectedAnew,
+    /// The engine has stopped.
+    Stopped,
 }
 
 impl Drop for Desk {
@@ -81,7 +93,7 @@ impl Engine {
             kept = kept.len(),
             "worker connected"
         );
-        let desk = Desk { worker: worker.clone(), number };
+        let desk = Desk { shared: shared.clone(), worker: worker.clone(), number };
         workers.offer_waiting(shared, &worker);
         Ok(Connection { mail, kept, desk })
     }
@@ -239,11 +251,12 @@ impl Desk {
         self.worker.is_connected_by(self.number) && !self.worker.is_gone()
     }
 
-    /// Completes when the worker has another connection, or its leases have ended.
-    pub async fn until_over(&self) {
+    /// Completes when the connection is of no use any more.
+    pub async fn until_over(&self) -> Farewell {
         tokio::select! {
-            () = self.worker.until_gone() => {}
-            () = self.worker.until_connected_anew(self.number) => {}
+            () = self.worker.until_gone() => Farewell::NotHeardOf,
+            () = self.worker.until_connected_anew(self.number) => Farewell::ConnectedAnew,
+            () = self.shared.has_stopped() => Farewell::Stopped,
         }
     }
 

@@ -86,6 +86,9 @@ pub struct Server {
     /// How long requests, and bodies of steps, may take to end at a stop.
     #[arg(long, value_name = "DURATION")]
     pub stop_grace: Option<String>,
+    /// A worker that is not heard of for so long loses its runs (default: 15s).
+    #[arg(long, value_name = "TIME")]
+    pub lease: Option<String>,
     /// Not ready when something waits longer for a worker; off for never.
     #[arg(long, value_name = "DURATION")]
     pub ready_pending_max: Option<String>,

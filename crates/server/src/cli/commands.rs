@@ -290,17 +290,27 @@ impl Asking {
             return Ok(self.paper.json(&workers)?);
         }
         let row = |worker: &backstitch_api::http::Worker| {
-            let place = if worker.built_in { "built in" } else { "connected" };
+            let place = match (worker.built_in, worker.connected, worker.draining) {
+                (true, _, _) => "built in",
+                (false, false, _) => "not heard of",
+                (false, true, true) => "leaving",
+                (false, true, false) => "connected",
+            };
+            let runs_now = match (worker.leased, worker.slots) {
+                (Some(leased), Some(slots)) => format!("{leased} of {slots}"),
+                _ => String::new(),
+            };
             let runs =
                 worker.workflows.iter().map(|known| format!("{} {}", known.name, known.version));
-            vec![worker.name.clone(), place.to_owned(), runs.collect::<Vec<_>>().join(", ")]
+            let workflows = runs.collect::<Vec<_>>().join(", ");
+            vec![worker.name.clone(), place.to_owned(), runs_now, workflows]
         };
         let nothing = match self.asker.is_guest() {
             true => "a file does not say who works on it; ask the server",
             false => "no workers: what is started waits",
         };
         let rows = workers.workers.iter().map(row).collect();
-        Ok(self.paper.table(&["worker", "place", "workflows"], rows, nothing)?)
+        Ok(self.paper.table(&["worker", "place", "runs", "workflows"], rows, nothing)?)
     }
 
     async fn verb(&self, asked: Ask) -> Result<(), Fault> {

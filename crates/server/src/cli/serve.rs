@@ -74,6 +74,7 @@ pub async fn server(given: Server, talk: &Talk) -> Result<(), Fault> {
         .flag("listen", given.listen)
         .flag("insecure", given.insecure.then(|| "true".to_owned()))
         .flag("stop_grace", given.stop_grace)
+        .flag("lease", given.lease)
         .flag("ready_pending_max", given.ready_pending_max)
         .flag("retention", given.retention)
         .flag("log", given.log);
@@ -127,7 +128,8 @@ async fn serve(
         Some(kept) => builder.retention(kept),
         None => builder.keep_forever(),
     };
-    let app = builder.stop_grace(config.stop_grace).run().await.map_err(told)?;
+    let app =
+        builder.lease(config.lease).stop_grace(config.stop_grace).run().await.map_err(told)?;
     let options = HttpOptions { ready_pending_max: config.ready_pending_max };
     let served = HttpServer::begin(listener, Service::new((*app).clone()), options);
     let served = served.map_err(|error| Fault::new(UNREACHABLE, error.to_string()))?;
@@ -143,8 +145,9 @@ async fn serve(
             std::process::exit(i32::from(UNREACHABLE));
         }
     });
-    served.stop(config.stop_grace).await;
-    app.shutdown().await.map_err(told)?;
+    // Workers need their streams to give back what they have, and end them when they have.
+    let (_, stopped) = tokio::join!(served.stop(config.stop_grace), app.shutdown());
+    stopped.map_err(told)?;
     tracing::info!("stopped");
     Ok(())
 }

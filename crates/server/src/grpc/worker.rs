@@ -6,7 +6,9 @@ use std::time::Duration;
 use backstitch_api::worker as wire;
 use backstitch_api::{PROTOCOL, worker::from_server::Message};
 use backstitch_core::limits::ROW_PAYLOAD_BYTES_SOFT_MAX;
-use backstitch_engine::workers::{Connection, Desk, Held, Introduction, OfferedRow, ToWorker};
+use backstitch_engine::workers::{
+    Connection, Desk, Farewell, Held, Introduction, OfferedRow, ToWorker,
+};
 use backstitch_engine::{Engine, Error, ErrorKind};
 use backstitch_store::RunNo;
 use futures_util::Stream;
@@ -148,10 +150,7 @@ impl Reader {
         let end = tokio::select! {
             end = self.read_all(&mut incoming) => end,
             () = self.to_wire.closed() => return,
-            () = self.desk.until_over() => {
-                Some(Status::aborted("this connection is over: the worker has another one, or was \
-                                      not heard of for as long as its leases last"))
-            }
+            over = self.desk.until_over() => Some(farewell(over)),
         };
         if let Some(end) = end {
             let _ = self.to_wire.try_send(Err(end));
@@ -201,6 +200,16 @@ impl Reader {
             }
         }
         Ok(())
+    }
+}
+
+fn farewell(over: Farewell) -> Status {
+    match over {
+        Farewell::NotHeardOf => Status::aborted(
+            "the worker was not heard of for as long as its leases last: they have ended",
+        ),
+        Farewell::ConnectedAnew => Status::aborted("the worker has another connection"),
+        Farewell::Stopped => Status::unavailable("the server is being stopped: connect again"),
     }
 }
 

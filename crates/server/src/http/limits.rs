@@ -36,3 +36,10 @@ pub const STREAMS_MAX: usize = 256;
 
 /// How often a stream says that it is there: below the patience of proxies.
 pub const STREAM_BEAT: Duration = Duration::from_secs(15);
+
+/// How often the other end of an HTTP/2 connection is asked whether it is there, and how long it may take to
+/// answer: a machine that is gone is noticed within a minute.
+pub const BEAT_EVERY: Duration = Duration::from_secs(20);
+
+/// Requests at a time on one HTTP/2 connection. A worker has one stream, and reads some journals.
+pub const STREAMS_PER_CONNECTION_MAX: u32 = 128;

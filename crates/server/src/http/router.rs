@@ -16,10 +16,12 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::answer::Refusal;
 use super::limits::ANSWER_TIME_MAX;
 use super::{Shared, executions, health, journal, openapi, verbs};
+use crate::grpc::WorkerService;
 
 pub(super) fn router(shared: Shared, address: SocketAddr) -> Router {
     let execution = "/v1/executions/{id}";
     let of = |what: &str| format!("{execution}/{what}");
+    let workers = WorkerService::server(shared.service.engine().clone());
     let router = Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
@@ -43,6 +45,7 @@ pub(super) fn router(shared: Shared, address: SocketAddr) -> Router {
         .route(&of("restart"), post(verbs::restart))
         .route("/v1/attention", get(health::attention))
         .route("/v1/workers", get(health::workers))
+        .route_service("/backstitch.v1.Worker/{method}", workers)
         .fallback(unknown_route)
         .method_not_allowed_fallback(method_not_allowed);
     let router = match address.ip().is_loopback() {

@@ -124,14 +124,32 @@ impl Service {
     /// Who runs workflows here.
     pub fn workers(&self) -> Workers {
         let known = self.engine().workflows();
-        let workflows: Vec<Workflow> =
-            known.into_iter().map(|(name, version)| Workflow { name, version }).collect();
-        let built_in = (!workflows.is_empty()).then(|| {
-            let name = self.engine().options().worker.clone();
-            Worker { name, built_in: true, workflows }
+        let built_in = (!known.is_empty()).then(|| Worker {
+            name: self.engine().options().worker.clone(),
+            built_in: true,
+            connected: true,
+            draining: false,
+            sdk: concat!("backstitch ", env!("CARGO_PKG_VERSION")).to_owned(),
+            workflows: workflows(known),
+            slots: None,
+            leased: None,
         });
-        Workers { workers: built_in.into_iter().collect() }
+        let connected = self.engine().workers().into_iter().map(|worker| Worker {
+            name: worker.name,
+            built_in: false,
+            connected: worker.connected,
+            draining: worker.draining,
+            sdk: worker.sdk,
+            workflows: workflows(worker.workflows),
+            slots: Some(worker.slots),
+            leased: Some(worker.leased),
+        });
+        Workers { workers: built_in.into_iter().chain(connected).collect() }
     }
+}
+
+fn workflows(known: Vec<(String, String)>) -> Vec<Workflow> {
+    known.into_iter().map(|(name, version)| Workflow { name, version }).collect()
 }
 
 fn limit(asked: Option<usize>) -> Result<usize, Problem> {

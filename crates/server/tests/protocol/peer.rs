@@ -10,6 +10,7 @@ use backstitch_core::retry::{StepPolicy, UndoPolicy};
 use backstitch_core::row::Row;
 use backstitch_core::session::{Asked, AskedKind, AttemptEnd, Report, RowOut, Session};
 use backstitch_core::status::Status;
+use backstitch_engine::engine::UnknownWorkflows;
 use backstitch_engine::start::{Conflict, Retention, Reuse, StartAnswer, StartRequest};
 use backstitch_engine::{Clock, Engine, EngineOptions, ManualClock};
 use backstitch_server::grpc::WorkerService;
@@ -45,7 +46,11 @@ impl Peer {
     }
 
     pub async fn on(store: Arc<dyn Store>, clock: ManualClock) -> Peer {
-        let options = EngineOptions { lease: Some(LEASE), ..EngineOptions::default() };
+        let options = EngineOptions {
+            lease: Some(LEASE),
+            unknown_workflows: UnknownWorkflows::Wait,
+            ..EngineOptions::default()
+        };
         let engine = Engine::run(store, Arc::new(clock.clone()), Vec::new(), options).await;
         let engine = engine.expect("an empty store opens");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backstitch::core::run::Run;
+use backstitch::engine::engine::UnknownWorkflows;
 use backstitch::engine::program::BoxFuture;
 use backstitch::engine::start::{Conflict, Retention, Reuse, StartRequest};
 use backstitch::engine::{Clock, Engine, EngineOptions};
@@ -148,7 +149,11 @@ pub async fn moment() {
 }
 
 async fn serve(net: &Net, clock: &TokioClock, store: MemoryStore) -> Engine {
-    let options = EngineOptions { lease: Some(LEASE), ..EngineOptions::default() };
+    let options = EngineOptions {
+        lease: Some(LEASE),
+        unknown_workflows: UnknownWorkflows::Wait,
+        ..EngineOptions::default()
+    };
     let engine = Engine::run(Arc::new(store), Arc::new(clock.clone()), Vec::new(), options).await;
     let engine = engine.expect("the store opens");
     let service = WorkerService::server(engine.clone());
