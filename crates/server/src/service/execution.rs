@@ -51,7 +51,7 @@ impl Service {
 
 fn execution(view: &RunView) -> Execution {
     let (run, new) = (&*view.run, &view.info.new);
-    let status = run.status(view.owned);
+    let status = view.status();
     let total = run.steps().count();
     let attention = run.attention.iter().map(|item| Matter {
         namespace: new.namespace.clone(),
@@ -202,7 +202,7 @@ fn undo(folded: &backstitch::core::undo::Undo) -> Undo {
 
 fn outcome(view: &RunView) -> Outcome {
     let (run, new) = (&*view.run, &view.info.new);
-    let status = run.status(view.owned);
+    let status = view.status();
     let settled = status.is_closed() || status == backstitch::Status::Stuck;
     let (status, failure) = (Status::from(status), failure(run));
     Outcome {
