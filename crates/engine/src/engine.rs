@@ -16,6 +16,7 @@ use crate::calls;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::feed::{Feed, FeedSender};
+use crate::host::Host;
 use crate::ids::Ids;
 use crate::live::{Alarm, LiveRuns, Mail};
 use crate::program::{Intercept, Program};
@@ -140,6 +141,8 @@ pub(crate) struct Shared {
     pub feed: FeedSender,
     /// Workers elsewhere, if runs are leased.
     pub workers: Option<Workers>,
+    /// For a guest that is not at the store: whom it asks.
+    pub host: Option<Arc<dyn Host>>,
 }
 
 /// Wakes runs at their instants, until the engine is stopped. With it ends what is `_alive`.
@@ -158,13 +161,14 @@ async fn watch_alarm(shared: Arc<Shared>, _alive: watch::Sender<()>) {
 }
 
 impl Shared {
-    fn new(
+    pub fn new(
         role: Role,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         programs: HashMap<String, HashMap<String, Arc<dyn Program>>>,
         options: EngineOptions,
         home: watch::Receiver<()>,
+        host: Option<Arc<dyn Host>>,
     ) -> Arc<Shared> {
         let ids = Ids::new(options.seed);
         let workers = options.lease.map(Workers::new);
@@ -187,6 +191,7 @@ impl Shared {
             home,
             feed: FeedSender::new(),
             workers,
+            host,
         })
     }
 
@@ -334,19 +339,12 @@ impl Engine {
             versions.insert(program.version().to_owned(), program);
         }
         let (alive, home) = watch::channel(());
-        let shared = Shared::new(Role::Owner, store, clock, by_name, options, home);
+        let shared = Shared::new(Role::Owner, store, clock, by_name, options, home, None);
         shared.runtime.spawn(watch_alarm(shared.clone(), alive));
         recovery::run(&shared).await?;
         shared.runtime.spawn(calls::run(shared.clone()));
         shared.runtime.spawn(retention::run(shared.clone()));
         Ok(Engine { shared })
-    }
-
-    /// Looks at a store that another process owns, and sends to its runs: drives none.
-    pub fn visit(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: EngineOptions) -> Engine {
-        // A guest has no work of its own that could end with a runtime.
-        let (_, home) = watch::channel(());
-        Engine { shared: Shared::new(Role::Guest, store, clock, HashMap::new(), options, home) }
     }
 
     /// The largest payload, in bytes.
@@ -427,19 +425,6 @@ impl Engine {
     /// Why the store takes no changes at the moment, if it takes none.
     pub fn trouble(&self) -> Option<StoreError> {
         self.shared.health.0.lock().expect("no code runs under this lock").clone()
-    }
-
-    /// Drops a run with everything that runs of it, and writes nothing more: it is not this process's any
-    /// more. For stores that do not [hold](Store::holds) every run for ever.
-    pub fn give_up(&self, run: RunNo) {
-        // A run without a driver is given up already.
-        let _ = self.shared.live.tell(run, Mail::Lost);
-    }
-
-    /// Stops one run in good order, as [`Engine::stop`] stops them all.
-    pub fn hand_back(&self, run: RunNo) {
-        // A run without a driver is handed back already.
-        let _ = self.shared.live.tell(run, Mail::Stop);
     }
 
     /// The clock of the engine.

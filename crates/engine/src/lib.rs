@@ -30,6 +30,7 @@ pub mod view;
 pub mod attributes;
 mod calls;
 pub mod events;
+pub mod host;
 pub mod life;
 mod retention;
 pub mod verbs;

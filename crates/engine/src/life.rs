@@ -30,6 +30,9 @@ impl Engine {
     /// trouble of the store.
     pub async fn restart(&self, run: RunNo, request: RestartRequest) -> Result<StartAnswer, Error> {
         check_words("by", &request.by)?;
+        if let Some(host) = &self.shared.host {
+            return host.restart(run, request).await;
+        }
         let request_id = request.request_id.clone().unwrap_or_default();
         if let Some(id) = &request.request_id
             && let Some(defect) = name_defect("request id", id)
@@ -124,6 +127,9 @@ impl Engine {
     pub async fn delete(&self, run: RunNo, by: &str, reason: &str) -> Result<(), Error> {
         check_words("by", by)?;
         check_words("reason", reason)?;
+        if let Some(host) = &self.shared.host {
+            return host.delete(run, by, reason).await;
+        }
         let view = self.view(run).await?;
         let id = &view.info.new.id;
         self.must_be_closed("delete", "wait for its end, or terminate it", &view).await?;

@@ -130,6 +130,9 @@ impl Engine {
     /// `OtherInput`; trouble of the store.
     pub async fn start(&self, request: StartRequest) -> Result<StartAnswer, Error> {
         self.check(&request)?;
+        if let Some(host) = &self.shared.host {
+            return host.start(request).await;
+        }
         let restart = request.restart.as_ref();
         let run_id = self.shared.ids.run(self.shared.clock.now_us());
         let mut expected = restart.map(|restart| restart.from);

@@ -52,6 +52,9 @@ impl Engine {
         if let Some(defect) = name_defect("request id", request_id) {
             return Err(Error::new(ErrorKind::Invalid, defect));
         }
+        if let Some(host) = &self.shared.host {
+            return host.send(run, kind, verb, request_id).await;
+        }
         // Ids of verbs and of events are apart.
         let stored_id = format!("verb {request_id}");
         let view = self.view(run).await?;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use backstitch_core::inbox::InboxKind;
 use backstitch_core::run::{Published, Run};
 use backstitch_core::status::Status;
-use backstitch_store::RunNo;
+use backstitch_store::{ErrorKind as StoreErrorKind, RunNo};
 use tokio::sync::watch;
 
 use crate::driver::INBOX_PAGE;
 use crate::engine::{Engine, Role, Shared};
 use crate::error::{Error, ErrorKind};
+use crate::host::Awaited;
 use crate::live::{Driven, Seen};
 use crate::view::RunView;
 
@@ -28,7 +29,7 @@ impl Engine {
             let settled = status.is_closed() || status == Status::Stuck;
             (settled && ahead == Ahead::Nothing).then_some(view.run)
         };
-        self.wait_for(run, seen, looked).await
+        self.wait_for(run, Awaited::Settled, seen, looked).await
     }
 
     /// Waits until the run is closed, however often it gets stuck before.
@@ -41,7 +42,7 @@ impl Engine {
         let looked = |view: RunView, ahead: Ahead| {
             Some(view.run).filter(|run| closed(run) && ahead == Ahead::Nothing)
         };
-        self.wait_for(run, seen, looked).await
+        self.wait_for(run, Awaited::Closed, seen, looked).await
     }
 
     /// Waits until the code has published a value under `key` in a row after `seq`; at once if it
@@ -71,7 +72,8 @@ impl Engine {
                 published => Some(published),
             }
         };
-        self.wait_for(run, seen, looked).await
+        let awaited = Awaited::Published { key: key.to_owned(), seq };
+        self.wait_for(run, awaited, seen, looked).await
     }
 
     /// Waits until the run looks as `wanted` says; at once if it does.
@@ -85,12 +87,12 @@ impl Engine {
     ) -> Result<RunView, Error> {
         let looked = |view: RunView, _: Ahead| Some(view).filter(&wanted);
         if self.shared.role == Role::Guest {
-            return self.look_until(run, looked).await;
+            return self.look_until(run, Awaited::Row(0), looked).await;
         }
         // What is committed while it is looked at stands in the feed.
         let mut feed = self.feed();
         loop {
-            if let Some(found) = self.look(run, looked).await? {
+            if let (Some(found), _) = self.look(run, looked).await? {
                 return Ok(found);
             }
             tokio::select! {
@@ -104,23 +106,26 @@ impl Engine {
     async fn wait_for<T>(
         &self,
         run: RunNo,
+        awaited: Awaited,
         seen: impl Fn(&Seen) -> Option<T>,
         looked: impl Fn(RunView, Ahead) -> Option<T>,
     ) -> Result<T, Error> {
         match self.shared.role {
-            Role::Guest => self.look_until(run, looked).await,
+            Role::Guest => self.look_until(run, awaited, looked).await,
             Role::Owner => self.watch_until(run, seen, looked).await,
         }
     }
 
+    /// What was wanted, if it is there; and the last row that was seen.
     async fn look<T>(
         &self,
         run: RunNo,
         looked: impl Fn(RunView, Ahead) -> Option<T>,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<(Option<T>, u64), Error> {
         let view = self.view(run).await?;
         let ahead = self.ahead(&view).await?;
-        Ok(looked(view, ahead))
+        let seq = view.run.seq;
+        Ok((looked(view, ahead), seq))
     }
 
     /// What stands in the inbox of a run that is over, or stuck.
@@ -152,16 +157,31 @@ impl Engine {
     async fn look_until<T>(
         &self,
         run: RunNo,
+        mut awaited: Awaited,
         looked: impl Fn(RunView, Ahead) -> Option<T>,
     ) -> Result<T, Error> {
         let mut news = self.shared.store.news();
+        let mut was_there = false;
         loop {
             news.borrow_and_update();
-            if let Some(found) = self.look(run, &looked).await? {
-                return Ok(found);
+            match (self.look(run, &looked).await, &self.shared.host) {
+                (Ok((Some(found), _)), _) => return Ok(found),
+                (Ok((None, seq)), _) => (awaited, was_there) = (awaited.seen(seq), true),
+                // Who waits goes on waiting while the host is away.
+                (Err(error), Some(_)) if was_there && is_unavailable(&error) => {}
+                (Err(error), _) => return Err(error),
             }
+            let moved = async {
+                match &self.shared.host {
+                    Some(host) => {
+                        host.wait(run, awaited.clone()).await;
+                        Ok(())
+                    }
+                    None => news.changed().await.map_err(|_| stopped()),
+                }
+            };
             tokio::select! {
-                changed = news.changed() => changed.map_err(|_| stopped())?,
+                moved = moved => moved?,
                 () = self.shared.stop_asked() => return Err(stopped()),
             }
         }
@@ -175,7 +195,7 @@ impl Engine {
     ) -> Result<T, Error> {
         let (mut watched, driven) = Watched::new(&self.shared, run);
         if driven == Driven::No {
-            if let Some(found) = self.look(run, &looked).await? {
+            if let (Some(found), _) = self.look(run, &looked).await? {
                 return Ok(found);
             }
             if self.shared.is_stopping() {
@@ -196,7 +216,7 @@ impl Engine {
             return Ok(found);
         }
         // Its driver has left it for good: the journal has the last word.
-        let found = self.look(run, &looked).await?;
+        let (found, _) = self.look(run, &looked).await?;
         found.ok_or_else(|| self.left_alone(run).unwrap_or_else(stopped))
     }
 }
@@ -229,6 +249,10 @@ impl Drop for Watched<'_> {
         self.seen = watch::Sender::default().subscribe();
         self.shared.live.unwatch(self.run);
     }
+}
+
+fn is_unavailable(error: &Error) -> bool {
+    error.kind() == ErrorKind::Store(StoreErrorKind::Unavailable)
 }
 
 pub(crate) fn stopped() -> Error {

@@ -7,7 +7,7 @@ use backstitch_store::RunNo;
 use tokio::sync::mpsc;
 
 use crate::calls;
-use crate::engine::Shared;
+use crate::engine::{Engine, Shared};
 use crate::live::{Leaving, Mail};
 
 /// In which state a run is left.
@@ -49,4 +49,19 @@ pub(crate) fn leave(
         unread.into_iter().for_each(|mail| calls::forward(shared, run, mail));
     }
     shared.tell_successors(run);
+}
+
+impl Engine {
+    /// Drops a run with everything that runs of it, and writes nothing more: it is not this process's any
+    /// more. For stores that do not [hold](backstitch_store::Store::holds) every run for ever.
+    pub fn give_up(&self, run: RunNo) {
+        // A run without a driver is given up already.
+        let _ = self.shared.live.tell(run, Mail::Lost);
+    }
+
+    /// Stops one run in good order, as [`Engine::stop`] stops them all.
+    pub fn hand_back(&self, run: RunNo) {
+        // A run without a driver is handed back already.
+        let _ = self.shared.live.tell(run, Mail::Stop);
+    }
 }
