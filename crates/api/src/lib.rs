@@ -2,7 +2,8 @@
 //!
 //! `http` (with the feature `http`) is the HTTP API: names are snake_case, instants are RFC 3339, and what a
 //! request holds and nobody knows is refused by its name. `worker` (with the feature `worker`) is the protocol
-//! of workers, made from `proto/backstitch/v1/worker.proto`, which is its reference.
+//! of workers, and `client` that of callers, both made from the files in `proto/backstitch/v1`, which are their
+//! reference, and share one package.
 //!
 //! **Invariant:** a field may be added, and is never taken away or given another meaning.
 
@@ -20,6 +21,9 @@ pub mod http;
 #[path = "generated/backstitch.v1.rs"]
 pub mod worker;
 
-/// The newest protocol of workers, and the only one so far.
+#[cfg(feature = "worker")]
+pub use worker as client;
+
+/// The newest protocol of workers and callers, and the only one so far.
 #[cfg(feature = "worker")]
 pub const PROTOCOL: u32 = 1;

@@ -9,7 +9,9 @@ fn the_generated_code_is_that_of_the_proto_files() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let proto = here.join("proto");
     let out = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let files = protox::compile(["backstitch/v1/worker.proto"], [&proto]).expect("it compiles");
+    let files =
+        protox::compile(["backstitch/v1/worker.proto", "backstitch/v1/client.proto"], [&proto])
+            .expect("it compiles");
     tonic_prost_build::configure().out_dir(out).compile_fds(files).expect("code can be made of it");
     let name = "backstitch.v1.rs";
     let made = fs::read_to_string(out.join(name)).expect("it was made");

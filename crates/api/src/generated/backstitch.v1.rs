@@ -742,3 +742,1700 @@ pub mod worker_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// What is wrong. The message for people is that of the error itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Problem {
+    #[prost(enumeration = "problem::Kind", tag = "1")]
+    pub kind: i32,
+}
+/// Nested message and enum types in `Problem`.
+pub mod problem {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Kind {
+        Unspecified = 0,
+        /// No such execution.
+        NotFound = 1,
+        /// The id is in use, or was used, in a way that the policy does not allow.
+        IdInUse = 2,
+        /// The id is in use with another input or another workflow.
+        OtherInput = 3,
+        /// Nobody has the workflow.
+        UnknownWorkflow = 4,
+        /// A name, an id or a payload is not acceptable.
+        Invalid = 5,
+        /// The verb does not apply to the execution as it stands.
+        Refused = 6,
+        /// The execution keeps as many events as it may.
+        Full = 7,
+        /// The journal of the execution cannot be read.
+        Unreadable = 8,
+        /// The server is being stopped.
+        Stopped = 9,
+        /// Nothing can be made durable at the moment.
+        Unavailable = 10,
+    }
+    impl Kind {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "KIND_UNSPECIFIED",
+                Self::NotFound => "KIND_NOT_FOUND",
+                Self::IdInUse => "KIND_ID_IN_USE",
+                Self::OtherInput => "KIND_OTHER_INPUT",
+                Self::UnknownWorkflow => "KIND_UNKNOWN_WORKFLOW",
+                Self::Invalid => "KIND_INVALID",
+                Self::Refused => "KIND_REFUSED",
+                Self::Full => "KIND_FULL",
+                Self::Unreadable => "KIND_UNREADABLE",
+                Self::Stopped => "KIND_STOPPED",
+                Self::Unavailable => "KIND_UNAVAILABLE",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "KIND_UNSPECIFIED" => Some(Self::Unspecified),
+                "KIND_NOT_FOUND" => Some(Self::NotFound),
+                "KIND_ID_IN_USE" => Some(Self::IdInUse),
+                "KIND_OTHER_INPUT" => Some(Self::OtherInput),
+                "KIND_UNKNOWN_WORKFLOW" => Some(Self::UnknownWorkflow),
+                "KIND_INVALID" => Some(Self::Invalid),
+                "KIND_REFUSED" => Some(Self::Refused),
+                "KIND_FULL" => Some(Self::Full),
+                "KIND_UNREADABLE" => Some(Self::Unreadable),
+                "KIND_STOPPED" => Some(Self::Stopped),
+                "KIND_UNAVAILABLE" => Some(Self::Unavailable),
+                _ => None,
+            }
+        }
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AboutRequest {
+    /// The protocols that the caller speaks, as in Hello.
+    #[prost(uint32, tag = "1")]
+    pub protocol_min: u32,
+    #[prost(uint32, tag = "2")]
+    pub protocol_max: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AboutAnswer {
+    #[prost(uint32, tag = "1")]
+    pub protocol: u32,
+    /// For people.
+    #[prost(string, tag = "2")]
+    pub server: ::prost::alloc::string::String,
+    #[prost(int64, tag = "3")]
+    pub now_us: i64,
+    #[prost(message, optional, tag = "4")]
+    pub limits: ::core::option::Option<Limits>,
+}
+/// As in docs/journal.md.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Payload {
+    #[prost(bytes = "vec", tag = "1")]
+    pub data: ::prost::alloc::vec::Vec<u8>,
+    #[prost(map = "string, string", tag = "2")]
+    pub metadata: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+/// As in docs/journal.md; without a value it is taken away.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AttributeChange {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(oneof = "attribute_change::Value", tags = "2, 3, 4, 5, 6")]
+    pub value: ::core::option::Option<attribute_change::Value>,
+}
+/// Nested message and enum types in `AttributeChange`.
+pub mod attribute_change {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Value {
+        #[prost(string, tag = "2")]
+        Text(::prost::alloc::string::String),
+        #[prost(sint64, tag = "3")]
+        Integer(i64),
+        #[prost(double, tag = "4")]
+        Real(f64),
+        #[prost(bool, tag = "5")]
+        Flag(bool),
+        #[prost(int64, tag = "6")]
+        InstantUs(i64),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StartRequest {
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub workflow: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub version: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "5")]
+    pub input: ::core::option::Option<Payload>,
+    /// When the id is in use by an open run.
+    #[prost(enumeration = "start_request::Conflict", tag = "6")]
+    pub conflict: i32,
+    /// When the last run of the id is closed.
+    #[prost(enumeration = "start_request::Reuse", tag = "7")]
+    pub reuse: i32,
+    /// For the journal.
+    #[prost(string, tag = "8")]
+    pub started_by: ::prost::alloc::string::String,
+    /// Rolled back if it is not over so long after its start.
+    #[prost(uint64, optional, tag = "9")]
+    pub deadline_us: ::core::option::Option<u64>,
+    /// How long it is kept after it was closed; for ever if it is the largest number, and as the server is set if absent.
+    #[prost(uint64, optional, tag = "10")]
+    pub retention_us: ::core::option::Option<u64>,
+    #[prost(message, repeated, tag = "11")]
+    pub attributes: ::prost::alloc::vec::Vec<AttributeChange>,
+    /// The same one sent twice makes one run and gets one answer, also where a closed run may be followed by another.
+    #[prost(string, tag = "12")]
+    pub request_id: ::prost::alloc::string::String,
+}
+/// Nested message and enum types in `StartRequest`.
+pub mod start_request {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Conflict {
+        /// The open run is the answer, if its workflow and input are the same.
+        UseExisting = 0,
+        Fail = 1,
+        /// The open run is terminated, and the new one begins when it has closed.
+        Terminate = 2,
+    }
+    impl Conflict {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::UseExisting => "CONFLICT_USE_EXISTING",
+                Self::Fail => "CONFLICT_FAIL",
+                Self::Terminate => "CONFLICT_TERMINATE",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "CONFLICT_USE_EXISTING" => Some(Self::UseExisting),
+                "CONFLICT_FAIL" => Some(Self::Fail),
+                "CONFLICT_TERMINATE" => Some(Self::Terminate),
+                _ => None,
+            }
+        }
+    }
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Reuse {
+        Reject = 0,
+        AllowIfFailed = 1,
+        Allow = 2,
+    }
+    impl Reuse {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Reject => "REUSE_REJECT",
+                Self::AllowIfFailed => "REUSE_ALLOW_IF_FAILED",
+                Self::Allow => "REUSE_ALLOW",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "REUSE_REJECT" => Some(Self::Reject),
+                "REUSE_ALLOW_IF_FAILED" => Some(Self::AllowIfFailed),
+                "REUSE_ALLOW" => Some(Self::Allow),
+                _ => None,
+            }
+        }
+    }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StartAnswer {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+    #[prost(bytes = "vec", tag = "2")]
+    pub run_id: ::prost::alloc::vec::Vec<u8>,
+    /// Whether this request made it.
+    #[prost(bool, tag = "3")]
+    pub created: bool,
+    /// As docs/journal.md numbers it.
+    #[prost(uint32, tag = "4")]
+    pub status: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RestartRequest {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+    #[prost(string, tag = "2")]
+    pub by: ::prost::alloc::string::String,
+    /// The version that ran it last, if absent.
+    #[prost(string, optional, tag = "3")]
+    pub version: ::core::option::Option<::prost::alloc::string::String>,
+    /// Sent twice it makes one run.
+    #[prost(string, optional, tag = "4")]
+    pub request_id: ::core::option::Option<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SendRequest {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+    /// As docs/journal.md numbers the kinds of inbox rows.
+    #[prost(uint32, tag = "2")]
+    pub kind: u32,
+    #[prost(string, tag = "3")]
+    pub request_id: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "4")]
+    pub verb: ::core::option::Option<Verb>,
+}
+/// As in docs/journal.md.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Verb {
+    #[prost(string, tag = "1")]
+    pub by: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "3")]
+    pub ord: u32,
+    #[prost(bool, tag = "4")]
+    pub shift_timers: bool,
+    #[prost(message, repeated, tag = "5")]
+    pub attributes: ::prost::alloc::vec::Vec<AttributeChange>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SendAnswer {
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    #[prost(bool, tag = "2")]
+    pub changed: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SendEventRequest {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+    #[prost(string, tag = "2")]
+    pub r#type: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "3")]
+    pub payload: ::core::option::Option<Payload>,
+    /// The same id with the same type and payload is one event.
+    #[prost(string, optional, tag = "4")]
+    pub event_id: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(string, tag = "5")]
+    pub by: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SendEventAnswer {
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    #[prost(int64, tag = "2")]
+    pub accepted_at_us: i64,
+    /// False when the same event had been accepted before.
+    #[prost(bool, tag = "3")]
+    pub first: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteRequest {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+    #[prost(string, tag = "2")]
+    pub by: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteAnswer {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NewestRequest {
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub id: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RunRequest {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RunAnswer {
+    /// Absent if there is none.
+    #[prost(message, optional, tag = "1")]
+    pub run: ::core::option::Option<RunInfo>,
+}
+/// What is listed of a run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RunInfo {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+    #[prost(string, tag = "2")]
+    pub namespace: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "4")]
+    pub run_id: ::prost::alloc::vec::Vec<u8>,
+    #[prost(string, tag = "5")]
+    pub workflow: ::prost::alloc::string::String,
+    /// In which it was started.
+    #[prost(string, tag = "6")]
+    pub version: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "7")]
+    pub input_digest: ::prost::alloc::vec::Vec<u8>,
+    /// The run of the same id that has to be closed first.
+    #[prost(int64, optional, tag = "8")]
+    pub after: ::core::option::Option<i64>,
+    #[prost(int64, tag = "9")]
+    pub created_at_us: i64,
+    /// As docs/journal.md numbers it.
+    #[prost(uint32, tag = "10")]
+    pub status: u32,
+    #[prost(int64, optional, tag = "11")]
+    pub wake_at_us: ::core::option::Option<i64>,
+    #[prost(int64, optional, tag = "12")]
+    pub expires_at_us: ::core::option::Option<i64>,
+    #[prost(int64, optional, tag = "13")]
+    pub closed_at_us: ::core::option::Option<i64>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RowsRequest {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+    #[prost(uint64, tag = "2")]
+    pub after_seq: u64,
+    #[prost(uint32, tag = "3")]
+    pub limit: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct InboxRowsRequest {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+    #[prost(uint64, tag = "2")]
+    pub after: u64,
+    #[prost(uint32, tag = "3")]
+    pub limit: u32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct InboxRowsPage {
+    #[prost(message, repeated, tag = "1")]
+    pub rows: ::prost::alloc::vec::Vec<InboxRow>,
+    /// Whether there are none behind them.
+    #[prost(bool, tag = "2")]
+    pub last: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RunsRequest {
+    /// Only runs below this one; all if it is 0.
+    #[prost(int64, tag = "1")]
+    pub before: i64,
+    #[prost(uint32, tag = "2")]
+    pub limit: u32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RunsPage {
+    #[prost(message, repeated, tag = "1")]
+    pub runs: ::prost::alloc::vec::Vec<RunInfo>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FindRequest {
+    /// The name and the value.
+    #[prost(message, optional, tag = "1")]
+    pub attribute: ::core::option::Option<AttributeChange>,
+    #[prost(int64, tag = "2")]
+    pub before: i64,
+    #[prost(uint32, tag = "3")]
+    pub limit: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AttentionRequest {
+    #[prost(uint32, tag = "1")]
+    pub limit: u32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AttentionPage {
+    #[prost(message, repeated, tag = "1")]
+    pub items: ::prost::alloc::vec::Vec<AttentionItem>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AttentionItem {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+    /// The row that opened it.
+    #[prost(uint64, tag = "2")]
+    pub seq: u64,
+    /// The step, or 0 for the run itself.
+    #[prost(uint32, tag = "3")]
+    pub ord: u32,
+    #[prost(string, tag = "4")]
+    pub kind: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub message: ::prost::alloc::string::String,
+    #[prost(int64, tag = "6")]
+    pub opened_at_us: i64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AwaitRequest {
+    #[prost(int64, tag = "1")]
+    pub run: i64,
+    #[prost(oneof = "await_request::What", tags = "2, 3, 4, 5")]
+    pub what: ::core::option::Option<await_request::What>,
+}
+/// Nested message and enum types in `AwaitRequest`.
+pub mod await_request {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Settled {}
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Closed {}
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Published {
+        #[prost(string, tag = "1")]
+        pub key: ::prost::alloc::string::String,
+        /// In a row after this one.
+        #[prost(uint64, tag = "2")]
+        pub seq: u64,
+    }
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum What {
+        /// It is closed, or stuck.
+        #[prost(message, tag = "2")]
+        Settled(Settled),
+        #[prost(message, tag = "3")]
+        Closed(Closed),
+        #[prost(message, tag = "4")]
+        Published(Published),
+        /// Its journal has a row after this one.
+        #[prost(uint64, tag = "5")]
+        RowAfter(u64),
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AwaitAnswer {}
+/// Generated client implementations.
+pub mod client_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    #[derive(Debug, Clone)]
+    pub struct ClientClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> ClientClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> ClientClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            ClientClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Whether the two fit together.
+        pub async fn about(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AboutRequest>,
+        ) -> std::result::Result<tonic::Response<super::AboutAnswer>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/About",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("backstitch.v1.Client", "About"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Starts an execution; idempotent by its id.
+        pub async fn start(
+            &mut self,
+            request: impl tonic::IntoRequest<super::StartRequest>,
+        ) -> std::result::Result<tonic::Response<super::StartAnswer>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/Start",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("backstitch.v1.Client", "Start"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Does a closed run over.
+        pub async fn restart(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RestartRequest>,
+        ) -> std::result::Result<tonic::Response<super::StartAnswer>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/Restart",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("backstitch.v1.Client", "Restart"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Sends a verb: cancel, retry, waive …
+        pub async fn send(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SendRequest>,
+        ) -> std::result::Result<tonic::Response<super::SendAnswer>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/Send",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("backstitch.v1.Client", "Send"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Sends an event.
+        pub async fn send_event(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SendEventRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SendEventAnswer>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/SendEvent",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("backstitch.v1.Client", "SendEvent"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Deletes a closed run.
+        pub async fn delete(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteRequest>,
+        ) -> std::result::Result<tonic::Response<super::DeleteAnswer>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/Delete",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("backstitch.v1.Client", "Delete"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// The newest run of an execution.
+        pub async fn newest(
+            &mut self,
+            request: impl tonic::IntoRequest<super::NewestRequest>,
+        ) -> std::result::Result<tonic::Response<super::RunAnswer>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/Newest",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("backstitch.v1.Client", "Newest"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn run(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RunRequest>,
+        ) -> std::result::Result<tonic::Response<super::RunAnswer>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/backstitch.v1.Client/Run");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("backstitch.v1.Client", "Run"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Rows of a journal.
+        pub async fn rows(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RowsRequest>,
+        ) -> std::result::Result<tonic::Response<super::JournalPage>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/Rows",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("backstitch.v1.Client", "Rows"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Rows of an inbox.
+        pub async fn inbox_rows(
+            &mut self,
+            request: impl tonic::IntoRequest<super::InboxRowsRequest>,
+        ) -> std::result::Result<tonic::Response<super::InboxRowsPage>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/InboxRows",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("backstitch.v1.Client", "InboxRows"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// All runs, newest first.
+        pub async fn runs(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RunsRequest>,
+        ) -> std::result::Result<tonic::Response<super::RunsPage>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/Runs",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("backstitch.v1.Client", "Runs"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Runs that carry a search attribute with a value, newest first.
+        pub async fn find(
+            &mut self,
+            request: impl tonic::IntoRequest<super::FindRequest>,
+        ) -> std::result::Result<tonic::Response<super::RunsPage>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/Find",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("backstitch.v1.Client", "Find"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Open matters that only a person can settle, oldest first.
+        pub async fn attention(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AttentionRequest>,
+        ) -> std::result::Result<tonic::Response<super::AttentionPage>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/Attention",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("backstitch.v1.Client", "Attention"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Answers when it is worth to look at a run again; after a while in any case.
+        pub async fn r#await(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AwaitRequest>,
+        ) -> std::result::Result<tonic::Response<super::AwaitAnswer>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/Await",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("backstitch.v1.Client", "Await"));
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod client_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with ClientServer.
+    #[async_trait]
+    pub trait Client: std::marker::Send + std::marker::Sync + 'static {
+        /// Whether the two fit together.
+        async fn about(
+            &self,
+            request: tonic::Request<super::AboutRequest>,
+        ) -> std::result::Result<tonic::Response<super::AboutAnswer>, tonic::Status>;
+        /// Starts an execution; idempotent by its id.
+        async fn start(
+            &self,
+            request: tonic::Request<super::StartRequest>,
+        ) -> std::result::Result<tonic::Response<super::StartAnswer>, tonic::Status>;
+        /// Does a closed run over.
+        async fn restart(
+            &self,
+            request: tonic::Request<super::RestartRequest>,
+        ) -> std::result::Result<tonic::Response<super::StartAnswer>, tonic::Status>;
+        /// Sends a verb: cancel, retry, waive …
+        async fn send(
+            &self,
+            request: tonic::Request<super::SendRequest>,
+        ) -> std::result::Result<tonic::Response<super::SendAnswer>, tonic::Status>;
+        /// Sends an event.
+        async fn send_event(
+            &self,
+            request: tonic::Request<super::SendEventRequest>,
+        ) -> std::result::Result<tonic::Response<super::SendEventAnswer>, tonic::Status>;
+        /// Deletes a closed run.
+        async fn delete(
+            &self,
+            request: tonic::Request<super::DeleteRequest>,
+        ) -> std::result::Result<tonic::Response<super::DeleteAnswer>, tonic::Status>;
+        /// The newest run of an execution.
+        async fn newest(
+            &self,
+            request: tonic::Request<super::NewestRequest>,
+        ) -> std::result::Result<tonic::Response<super::RunAnswer>, tonic::Status>;
+        async fn run(
+            &self,
+            request: tonic::Request<super::RunRequest>,
+        ) -> std::result::Result<tonic::Response<super::RunAnswer>, tonic::Status>;
+        /// Rows of a journal.
+        async fn rows(
+            &self,
+            request: tonic::Request<super::RowsRequest>,
+        ) -> std::result::Result<tonic::Response<super::JournalPage>, tonic::Status>;
+        /// Rows of an inbox.
+        async fn inbox_rows(
+            &self,
+            request: tonic::Request<super::InboxRowsRequest>,
+        ) -> std::result::Result<tonic::Response<super::InboxRowsPage>, tonic::Status>;
+        /// All runs, newest first.
+        async fn runs(
+            &self,
+            request: tonic::Request<super::RunsRequest>,
+        ) -> std::result::Result<tonic::Response<super::RunsPage>, tonic::Status>;
+        /// Runs that carry a search attribute with a value, newest first.
+        async fn find(
+            &self,
+            request: tonic::Request<super::FindRequest>,
+        ) -> std::result::Result<tonic::Response<super::RunsPage>, tonic::Status>;
+        /// Open matters that only a person can settle, oldest first.
+        async fn attention(
+            &self,
+            request: tonic::Request<super::AttentionRequest>,
+        ) -> std::result::Result<tonic::Response<super::AttentionPage>, tonic::Status>;
+        /// Answers when it is worth to look at a run again; after a while in any case.
+        async fn r#await(
+            &self,
+            request: tonic::Request<super::AwaitRequest>,
+        ) -> std::result::Result<tonic::Response<super::AwaitAnswer>, tonic::Status>;
+    }
+    #[derive(Debug)]
+    pub struct ClientServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> ClientServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for ClientServer<T>
+    where
+        T: Client,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/backstitch.v1.Client/About" => {
+                    #[allow(non_camel_case_types)]
+                    struct AboutSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::AboutRequest>
+                    for AboutSvc<T> {
+                        type Response = super::AboutAnswer;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AboutRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::about(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AboutSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Start" => {
+                    #[allow(non_camel_case_types)]
+                    struct StartSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::StartRequest>
+                    for StartSvc<T> {
+                        type Response = super::StartAnswer;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::StartRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::start(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = StartSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Restart" => {
+                    #[allow(non_camel_case_types)]
+                    struct RestartSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::RestartRequest>
+                    for RestartSvc<T> {
+                        type Response = super::StartAnswer;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RestartRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::restart(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RestartSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Send" => {
+                    #[allow(non_camel_case_types)]
+                    struct SendSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::SendRequest>
+                    for SendSvc<T> {
+                        type Response = super::SendAnswer;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SendRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::send(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SendSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/SendEvent" => {
+                    #[allow(non_camel_case_types)]
+                    struct SendEventSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::SendEventRequest>
+                    for SendEventSvc<T> {
+                        type Response = super::SendEventAnswer;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SendEventRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::send_event(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SendEventSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Delete" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeleteSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::DeleteRequest>
+                    for DeleteSvc<T> {
+                        type Response = super::DeleteAnswer;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeleteRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::delete(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeleteSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Newest" => {
+                    #[allow(non_camel_case_types)]
+                    struct NewestSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::NewestRequest>
+                    for NewestSvc<T> {
+                        type Response = super::RunAnswer;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::NewestRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::newest(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = NewestSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Run" => {
+                    #[allow(non_camel_case_types)]
+                    struct RunSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::RunRequest>
+                    for RunSvc<T> {
+                        type Response = super::RunAnswer;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RunRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::run(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RunSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Rows" => {
+                    #[allow(non_camel_case_types)]
+                    struct RowsSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::RowsRequest>
+                    for RowsSvc<T> {
+                        type Response = super::JournalPage;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RowsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::rows(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RowsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/InboxRows" => {
+                    #[allow(non_camel_case_types)]
+                    struct InboxRowsSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::InboxRowsRequest>
+                    for InboxRowsSvc<T> {
+                        type Response = super::InboxRowsPage;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::InboxRowsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::inbox_rows(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = InboxRowsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Runs" => {
+                    #[allow(non_camel_case_types)]
+                    struct RunsSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::RunsRequest>
+                    for RunsSvc<T> {
+                        type Response = super::RunsPage;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RunsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::runs(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RunsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Find" => {
+                    #[allow(non_camel_case_types)]
+                    struct FindSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::FindRequest>
+                    for FindSvc<T> {
+                        type Response = super::RunsPage;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::FindRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::find(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = FindSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Attention" => {
+                    #[allow(non_camel_case_types)]
+                    struct AttentionSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::AttentionRequest>
+                    for AttentionSvc<T> {
+                        type Response = super::AttentionPage;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AttentionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::attention(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AttentionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/Await" => {
+                    #[allow(non_camel_case_types)]
+                    struct AwaitSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::AwaitRequest>
+                    for AwaitSvc<T> {
+                        type Response = super::AwaitAnswer;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AwaitRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::r#await(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AwaitSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for ClientServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "backstitch.v1.Client";
+    impl<T> tonic::server::NamedService for ClientServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}

@@ -61,7 +61,7 @@ fn inbox_messages(run: i64, fence: u64, rows: Vec<InboxRow>) -> Vec<Message> {
     messages
 }
 
-fn inbox_row(row: InboxRow) -> wire::InboxRow {
+pub(super) fn inbox_row(row: InboxRow) -> wire::InboxRow {
     wire::InboxRow {
         number: row.number,
         kind: row.kind as u32,

@@ -49,20 +49,13 @@ impl WorkerService {
     }
 
     fn welcome(&self, connection: &Connection) -> wire::Welcome {
-        let limits = self.engine.limits();
         let lease = self.engine.lease().expect("a worker was taken on");
         wire::Welcome {
             protocol: PROTOCOL,
             server: concat!("backstitch ", env!("CARGO_PKG_VERSION")).into(),
             lease_us: u64::try_from(lease.as_micros()).expect("a lease has a bound"),
             now_us: self.engine.clock().now_us(),
-            limits: Some(wire::Limits {
-                payload_bytes_max: self.engine.payload_bytes_max() as u64,
-                asks_max: limits.asks_max as u64,
-                waits_open_max: limits.waits_open_max as u64,
-                journal_bytes_max: limits.journal_bytes_max,
-                append_bytes_max: append_bytes_max(&self.engine) as u64,
-            }),
+            limits: Some(crate::grpc::limits(&self.engine)),
             kept: connection
                 .kept
                 .iter()
@@ -72,7 +65,7 @@ impl WorkerService {
     }
 }
 
-fn append_bytes_max(engine: &Engine) -> usize {
+pub(super) fn append_bytes_max(engine: &Engine) -> usize {
     ROW_PAYLOAD_BYTES_SOFT_MAX + engine.payload_bytes_max() + APPEND_OVERHEAD_BYTES_MAX
 }
 
