@@ -65,7 +65,13 @@ impl App {
         if let Some(worker) = &self.worker {
             worker.drain();
         }
-        Ok(self.engine.stop().await?)
+        self.engine.stop().await?;
+        // Of a worker: those who wait for something are told.
+        #[cfg(feature = "remote")]
+        if self.worker.is_some() {
+            self.client.engine().stop().await?;
+        }
+        Ok(())
     }
 }
 

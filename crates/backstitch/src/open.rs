@@ -22,7 +22,8 @@ impl Backstitch {
     /// Opens a store, once [`Builder::run`] is called.
     ///
     /// `sqlite:PATH` is a file that is made if it is not there; `memory:` keeps everything in
-    /// memory and is for tests.
+    /// memory and is for tests. With the feature `remote`, `http://HOST:PORT` is a server: the program works on
+    /// the executions that the server gives it, and the server keeps the store.
     pub fn open(url: impl Into<String>) -> Builder {
         Builder::new(Place::Url(url.into()))
     }
@@ -31,7 +32,8 @@ impl Backstitch {
     /// executions, to look at them, and to send them verbs and events. The process that works on it
     /// notices within some 20 ms, or when it starts.
     ///
-    /// The store has to be there: nothing is made, and nothing is migrated.
+    /// The store has to be there: nothing is made, and nothing is migrated. With the feature `remote`,
+    /// `http://HOST:PORT` is a server.
     ///
     /// # Errors
     /// A store that is not there, or of an older or newer version (see [`ErrorKind`]).
@@ -40,6 +42,10 @@ impl Backstitch {
             let message = "\"memory:\" is in the memory of the process that opened it; connect to a \
                            file, \"sqlite:PATH\"";
             return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        #[cfg(feature = "remote")]
+        if url.starts_with("http://") {
+            return crate::remote::connect(&crate::remote::channel(url)?).await;
         }
         let path = path_of(url)?;
         let store = SqliteStore::connect(path, SqliteOptions::default())?;
@@ -56,6 +62,16 @@ impl Backstitch {
     #[doc(hidden)]
     pub fn open_through(channel: tonic::transport::Channel) -> Builder {
         Builder::new(Place::Server(channel))
+    }
+
+    /// Asks a server to which the caller brings the connection. For tests.
+    ///
+    /// # Errors
+    /// A server that does not answer, or does not fit.
+    #[cfg(feature = "remote")]
+    #[doc(hidden)]
+    pub async fn connect_through(channel: tonic::transport::Channel) -> Result<Client, Error> {
+        crate::remote::connect(&channel).await
     }
 
     /// Uses a store that the caller brings.

@@ -1,9 +1,10 @@
 //! Working for a server: the engine drives the runs that the server leases to this program, and the server
-//! keeps their journals.
+//! keeps their journals. And asking a server ([`client`]).
 //!
 //! The engine is the one that works on a file, on a store whose runs come and go ([`store::WorkerStore`]).
 //! [`leases`] knows what becomes of each run, [`link`] keeps the connection up, [`clock`] knows the time.
 
+mod client;
 mod clock;
 mod leases;
 mod link;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use backstitch_api::worker as api;
 use backstitch_core::limits::RunLimits;
-use backstitch_engine::{Engine, EngineOptions};
+use backstitch_engine::{Engine, EngineOptions, SystemClock};
 use tokio::sync::{mpsc, oneshot};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
@@ -57,6 +58,13 @@ pub(crate) fn channel(url: &str) -> Result<Channel, Error> {
     Ok(endpoint.connect_lazy())
 }
 
+/// Connects to a server, to ask it.
+pub(crate) async fn connect(channel: &Channel) -> Result<Client, Error> {
+    let about = client::about(channel).await.map_err(|status| not_there(&status))?;
+    let limits = about.limits.as_ref();
+    Ok(Client::new(client::guest(channel, Arc::new(SystemClock), limits)))
+}
+
 /// Begins to work for a server.
 pub(crate) async fn run(
     channel: Channel,
@@ -72,7 +80,7 @@ pub(crate) async fn run(
     let card = Card { session, name, workflows: workflows.collect(), slots };
     let (notices, told) = mpsc::unbounded_channel();
     let clock = RemoteClock::default();
-    let worker = WorkerStore::new(card, channel, clock.clone(), Leases::new(notices));
+    let worker = WorkerStore::new(card, channel.clone(), clock.clone(), Leases::new(notices));
     let worker = Arc::new(worker);
     let (first, welcomed) = oneshot::channel();
     tokio::spawn(link::run(worker.clone(), first));
@@ -80,10 +88,11 @@ pub(crate) async fn run(
     let limits = welcomed.map_err(|status| not_welcome(&status))?;
     tokio::spawn(link::watch(worker.clone()));
     apply(&mut options, &limits);
+    let guest = client::guest(&channel, Arc::new(clock.clone()), Some(&limits));
     let programs = programs.make(options.payload_bytes_max);
     let engine = Engine::run(worker.clone(), Arc::new(clock), programs, options).await?;
     tokio::spawn(pass_on(engine.clone(), worker.clone(), told));
-    Ok(App::of_worker(Client::new(engine.clone()), engine, worker))
+    Ok(App::of_worker(Client::new(guest), engine, worker))
 }
 
 /// The bounds of a run are those of its server: it would otherwise depend on the worker how it ends.
@@ -136,6 +145,14 @@ fn session() -> [u8; 16] {
 }
 
 fn not_welcome(status: &Status) -> Error {
+    not_answered("the server has not taken this worker on", status)
+}
+
+fn not_there(status: &Status) -> Error {
+    not_answered("the server does not answer", status)
+}
+
+fn not_answered(what: &str, status: &Status) -> Error {
     let (kind, way_out) = match status.code() {
         Code::FailedPrecondition => (ErrorKind::Invalid, "update the older of the two"),
         Code::InvalidArgument | Code::Unimplemented => (
@@ -145,6 +162,6 @@ fn not_welcome(status: &Status) -> Error {
         Code::ResourceExhausted => (ErrorKind::Unavailable, "stop other workers first"),
         _ => (ErrorKind::Unavailable, "look whether it runs there, and try again"),
     };
-    let message = format!("the server has not taken this worker on: {status}; {way_out}");
+    let message = format!("{what}: {status}; {way_out}");
     Error::new(kind, message)
 }

@@ -11,7 +11,7 @@ use backstitch::engine::{Clock, Engine, EngineOptions};
 use backstitch::store::RunNo;
 use backstitch::store::memory::MemoryStore;
 use backstitch::{App, Backstitch, Builder, Payload, Row};
-use backstitch_server::grpc::WorkerService;
+use backstitch_server::grpc::{ClientService, WorkerService};
 use tokio::time::Instant;
 use tonic::transport::Server;
 
@@ -160,6 +160,8 @@ async fn serve(net: &Net, clock: &TokioClock, store: MemoryStore) -> Engine {
     let arriving = futures_util::stream::unfold(net.listen(), |mut arriving| async {
         arriving.recv().await.map(|arrived| (arrived, arriving))
     });
-    tokio::spawn(Server::builder().add_service(service).serve_with_incoming(arriving));
+    let router = Server::builder().add_service(service);
+    let router = router.add_service(ClientService::server(engine.clone()));
+    tokio::spawn(router.serve_with_incoming(arriving));
     engine
 }

@@ -1,5 +1,5 @@
 //! Working for a server: runs come as leases, and what happens to the connection does not show, as long as the
-//! lease lasts.
+//! lease lasts. And asking a server.
 
 #[path = "../../../backstitch/tests/world/mod.rs"]
 mod world;
@@ -7,6 +7,7 @@ mod world;
 mod house;
 mod net;
 
+mod asking;
 mod breaks;
 mod ends;
 mod leases;

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
@@ -28,6 +29,7 @@ struct State {
     /// Whether what the workers say is held up, and what the server says.
     to_server: watch::Sender<bool>,
     to_worker: watch::Sender<bool>,
+    from_server: Arc<AtomicUsize>,
 }
 
 impl Net {
@@ -37,6 +39,7 @@ impl Net {
             wires: Mutex::default(),
             to_server: watch::Sender::new(false),
             to_worker: watch::Sender::new(false),
+            from_server: Arc::default(),
         }))
     }
 
@@ -80,6 +83,11 @@ impl Net {
         self.0.to_worker.send_replace(false);
     }
 
+    /// What the server has said so far, to everybody.
+    pub fn bytes_from_server(&self) -> usize {
+        self.0.from_server.load(Ordering::SeqCst)
+    }
+
     fn connect(&self) -> io::Result<DuplexStream> {
         let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
         let server = self.0.server.lock().unwrap();
@@ -89,9 +97,10 @@ impl Net {
         arrivals.send(Ok(server)).map_err(|_| refused())?;
         let (from_worker, to_worker) = split(worker_end);
         let (from_server, to_server) = split(server_end);
+        let (asked, said) = (Arc::default(), self.0.from_server.clone());
         let wires = [
-            tokio::spawn(carry(from_worker, to_server, self.0.to_server.subscribe())),
-            tokio::spawn(carry(from_server, to_worker, self.0.to_worker.subscribe())),
+            tokio::spawn(carry(from_worker, to_server, self.0.to_server.subscribe(), asked)),
+            tokio::spawn(carry(from_server, to_worker, self.0.to_worker.subscribe(), said)),
         ];
         self.0.wires.lock().unwrap().extend(wires.map(|wire| wire.abort_handle()));
         Ok(worker)
@@ -102,6 +111,7 @@ async fn carry(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     mut held: watch::Receiver<bool>,
+    bytes_carried: Arc<AtomicUsize>,
 ) {
     let mut bytes = vec![0; BUFFER_BYTES];
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
@@ -109,6 +119,7 @@ async fn carry(
         if !free || to.write_all(&bytes[..read]).await.is_err() {
             return;
         }
+        bytes_carried.fetch_add(read, Ordering::SeqCst);
     }
 }
 
