@@ -61,7 +61,7 @@ pub enum Awaited {
         /// The row.
         seq: u64,
     },
-    /// Its journal has a row after this one, or it is not there any more.
+    /// Its journal has a row after this one, or it is closed.
     Row(u64),
 }
 
@@ -101,6 +101,11 @@ impl Engine {
         let (_, home) = watch::channel(());
         let programs = HashMap::new();
         Engine { shared: Shared::new(Role::Guest, store, clock, programs, options, home, host) }
+    }
+
+    /// Completes when the engine is asked to stop. For those who host.
+    pub async fn stopping(&self) {
+        self.shared.stop_asked().await;
     }
 
     /// Rows of a journal as they are stored. For those who host.

@@ -161,14 +161,18 @@ impl Engine {
         looked: impl Fn(RunView, Ahead) -> Option<T>,
     ) -> Result<T, Error> {
         let mut news = self.shared.store.news();
-        let mut was_there = false;
+        let (mut was_there, mut misses) = (false, 0);
         loop {
             news.borrow_and_update();
             match (self.look(run, &looked).await, &self.shared.host) {
                 (Ok((Some(found), _)), _) => return Ok(found),
                 (Ok((None, seq)), _) => (awaited, was_there) = (awaited.seen(seq), true),
                 // Who waits goes on waiting while the host is away.
-                (Err(error), Some(_)) if was_there && is_unavailable(&error) => {}
+                (Err(error), Some(_))
+                    if is_unavailable(&error) && (was_there || misses < MISSES_MAX) =>
+                {
+                    misses += 1;
+                }
                 (Err(error), _) => return Err(error),
             }
             let moved = async {
@@ -250,6 +254,9 @@ impl Drop for Watched<'_> {
         self.shared.live.unwatch(self.run);
     }
 }
+
+/// So often a host may be away before it was there once: a connection breaks, and another one comes about.
+const MISSES_MAX: u32 = 3;
 
 fn is_unavailable(error: &Error) -> bool {
     error.kind() == ErrorKind::Store(StoreErrorKind::Unavailable)

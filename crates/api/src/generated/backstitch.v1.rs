@@ -1217,14 +1217,18 @@ pub struct AttentionItem {
     pub opened_at_us: i64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct AwaitRequest {
-    #[prost(int64, tag = "1")]
+pub struct WatchRequest {
+    /// The caller's own, another one for each wait.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    #[prost(int64, tag = "2")]
     pub run: i64,
-    #[prost(oneof = "await_request::What", tags = "2, 3, 4, 5")]
-    pub what: ::core::option::Option<await_request::What>,
+    /// Absent: nobody waits under this number any more.
+    #[prost(oneof = "watch_request::What", tags = "3, 4, 5, 6")]
+    pub what: ::core::option::Option<watch_request::What>,
 }
-/// Nested message and enum types in `AwaitRequest`.
-pub mod await_request {
+/// Nested message and enum types in `WatchRequest`.
+pub mod watch_request {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Settled {}
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1237,22 +1241,27 @@ pub mod await_request {
         #[prost(uint64, tag = "2")]
         pub seq: u64,
     }
+    /// Absent: nobody waits under this number any more.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum What {
         /// It is closed, or stuck.
-        #[prost(message, tag = "2")]
-        Settled(Settled),
         #[prost(message, tag = "3")]
-        Closed(Closed),
+        Settled(Settled),
         #[prost(message, tag = "4")]
+        Closed(Closed),
+        #[prost(message, tag = "5")]
         Published(Published),
-        /// Its journal has a row after this one.
-        #[prost(uint64, tag = "5")]
+        /// Its journal has a row after this one, or it is closed.
+        #[prost(uint64, tag = "6")]
         RowAfter(u64),
     }
 }
+/// Said once for each number, then nobody waits under it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct AwaitAnswer {}
+pub struct WatchAnswer {
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+}
 /// Generated client implementations.
 pub mod client_client {
     #![allow(
@@ -1614,11 +1623,14 @@ pub mod client_client {
                 .insert(GrpcMethod::new("backstitch.v1.Client", "Attention"));
             self.inner.unary(req, path, codec).await
         }
-        /// Answers when it is worth to look at a run again; after a while in any case.
-        pub async fn r#await(
+        /// Tells when it is worth to look at runs again: one stream for all that a caller waits for.
+        pub async fn watch(
             &mut self,
-            request: impl tonic::IntoRequest<super::AwaitRequest>,
-        ) -> std::result::Result<tonic::Response<super::AwaitAnswer>, tonic::Status> {
+            request: impl tonic::IntoStreamingRequest<Message = super::WatchRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::WatchAnswer>>,
+            tonic::Status,
+        > {
             self.inner
                 .ready()
                 .await
@@ -1629,12 +1641,12 @@ pub mod client_client {
                 })?;
             let codec = tonic_prost::ProstCodec::default();
             let path = http::uri::PathAndQuery::from_static(
-                "/backstitch.v1.Client/Await",
+                "/backstitch.v1.Client/Watch",
             );
-            let mut req = request.into_request();
+            let mut req = request.into_streaming_request();
             req.extensions_mut()
-                .insert(GrpcMethod::new("backstitch.v1.Client", "Await"));
-            self.inner.unary(req, path, codec).await
+                .insert(GrpcMethod::new("backstitch.v1.Client", "Watch"));
+            self.inner.streaming(req, path, codec).await
         }
     }
 }
@@ -1715,11 +1727,17 @@ pub mod client_server {
             &self,
             request: tonic::Request<super::AttentionRequest>,
         ) -> std::result::Result<tonic::Response<super::AttentionPage>, tonic::Status>;
-        /// Answers when it is worth to look at a run again; after a while in any case.
-        async fn r#await(
+        /// Server streaming response type for the Watch method.
+        type WatchStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::WatchAnswer, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Tells when it is worth to look at runs again: one stream for all that a caller waits for.
+        async fn watch(
             &self,
-            request: tonic::Request<super::AwaitRequest>,
-        ) -> std::result::Result<tonic::Response<super::AwaitAnswer>, tonic::Status>;
+            request: tonic::Request<tonic::Streaming<super::WatchRequest>>,
+        ) -> std::result::Result<tonic::Response<Self::WatchStream>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct ClientServer<T> {
@@ -2356,23 +2374,26 @@ pub mod client_server {
                     };
                     Box::pin(fut)
                 }
-                "/backstitch.v1.Client/Await" => {
+                "/backstitch.v1.Client/Watch" => {
                     #[allow(non_camel_case_types)]
-                    struct AwaitSvc<T: Client>(pub Arc<T>);
-                    impl<T: Client> tonic::server::UnaryService<super::AwaitRequest>
-                    for AwaitSvc<T> {
-                        type Response = super::AwaitAnswer;
+                    struct WatchSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::StreamingService<super::WatchRequest>
+                    for WatchSvc<T> {
+                        type Response = super::WatchAnswer;
+                        type ResponseStream = T::WatchStream;
                         type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
+                            tonic::Response<Self::ResponseStream>,
                             tonic::Status,
                         >;
                         fn call(
                             &mut self,
-                            request: tonic::Request<super::AwaitRequest>,
+                            request: tonic::Request<
+                                tonic::Streaming<super::WatchRequest>,
+                            >,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
                             let fut = async move {
-                                <T as Client>::r#await(&inner, request).await
+                                <T as Client>::watch(&inner, request).await
                             };
                             Box::pin(fut)
                         }
@@ -2383,7 +2404,7 @@ pub mod client_server {
                     let max_encoding_message_size = self.max_encoding_message_size;
                     let inner = self.inner.clone();
                     let fut = async move {
-                        let method = AwaitSvc(inner);
+                        let method = WatchSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
@@ -2394,7 +2415,7 @@ pub mod client_server {
                                 max_decoding_message_size,
                                 max_encoding_message_size,
                             );
-                        let res = grpc.unary(method, req).await;
+                        let res = grpc.streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

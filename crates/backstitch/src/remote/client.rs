@@ -1,12 +1,12 @@
 //! Asking a server: what is read comes as from a store ([`ClientStore`]), and what changes something is asked of the
 //! server's engine ([`RemoteHost`]).
 
+mod news;
 mod words;
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use backstitch_api::PROTOCOL;
 use backstitch_api::client::{self as api, client_client::ClientClient};
@@ -29,9 +29,7 @@ use tonic::transport::Channel;
 use tonic::{Response, Status};
 
 use crate::remote::MESSAGE_BYTES_MAX;
-
-/// How long somebody who waits lets a server alone that does not answer.
-const AWAY_PAUSE: Duration = Duration::from_secs(1);
+use crate::remote::client::news::Watch;
 
 type Stub = ClientClient<Channel>;
 
@@ -49,7 +47,7 @@ pub(crate) fn guest(
     if let Some(limits) = limits {
         super::apply(&mut options, limits);
     }
-    let host = Arc::new(RemoteHost { stub: stub(channel) });
+    let host = Arc::new(RemoteHost { stub: stub(channel), watch: Watch::new(stub(channel)) });
     let store = ClientStore { stub: stub(channel), news: watch::Sender::new(0) };
     Engine::visit_host(host, Arc::new(store), clock, options)
 }
@@ -63,6 +61,7 @@ pub(crate) async fn about(channel: &Channel) -> Result<api::AboutAnswer, Status>
 /// The server's engine.
 struct RemoteHost {
     stub: Stub,
+    watch: Watch,
 }
 
 impl fmt::Debug for RemoteHost {
@@ -138,13 +137,7 @@ impl Host for RemoteHost {
     }
 
     fn wait(&self, run: RunNo, awaited: Awaited) -> BoxFuture<()> {
-        let mut stub = self.stub.clone();
-        let request = api::AwaitRequest { run: run.0, what: Some(words::awaited(awaited)) };
-        Box::pin(async move {
-            if stub.r#await(request).await.is_err() {
-                tokio::time::sleep(AWAY_PAUSE).await;
-            }
-        })
+        self.watch.wait(run, words::awaited(awaited))
     }
 }
 

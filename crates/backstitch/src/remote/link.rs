@@ -35,13 +35,13 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// So many pings may stand unanswered before the connection is taken for broken.
 const PINGS_UNANSWERED_MAX: usize = 2;
 
-/// What a worker says, as tonic sends it.
-struct Outgoing(mpsc::UnboundedReceiver<FromWorker>);
+/// What is said on a stream, as tonic sends it.
+pub(crate) struct Outgoing<T>(pub mpsc::UnboundedReceiver<T>);
 
-impl Stream for Outgoing {
-    type Item = FromWorker;
+impl<T> Stream for Outgoing<T> {
+    type Item = T;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<FromWorker>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         self.0.poll_recv(cx)
     }
 }

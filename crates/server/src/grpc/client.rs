@@ -3,29 +3,24 @@
 //! **Invariant:** a caller is believed nothing: what it asks for is judged by the engine, which writes every row by
 //! itself.
 
+mod watch;
 mod words;
-
-use std::time::Duration;
 
 use backstitch_api::PROTOCOL;
 use backstitch_api::client as wire;
 use backstitch_core::attribute::AttributeChange;
 use backstitch_core::inbox::{InboxKind, Verb};
+use backstitch_engine::Engine;
 use backstitch_engine::events::EventPost;
 use backstitch_engine::life::RestartRequest;
-use backstitch_engine::{Engine, Error, ErrorKind};
 use backstitch_store::RunNo;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 use wire::client_server::{Client, ClientServer};
 
 use crate::grpc::mail;
 
 /// Rows and runs that are read at a time, at most.
 const PAGE_MAX: usize = 1_000;
-
-/// How long a caller waits for one answer: long enough that few of them ask, and short enough that no proxy takes
-/// the connection for dead.
-const AWAIT_MAX: Duration = Duration::from_secs(20);
 
 /// What a request may have besides a payload, in bytes.
 const MESSAGE_OVERHEAD_BYTES_MAX: usize = 256 * 1024;
@@ -43,18 +38,6 @@ impl ClientService {
             .max_decoding_message_size(message_bytes_max)
             .max_encoding_message_size(usize::MAX)
     }
-
-    async fn until(&self, run: RunNo, what: wire::await_request::What) -> Result<(), Error> {
-        use wire::await_request::What;
-        match what {
-            What::Settled(_) => self.engine.settled(run).await.map(drop),
-            What::Closed(_) => self.engine.closed(run).await.map(drop),
-            What::Published(wire::await_request::Published { key, seq }) => {
-                self.engine.published_after(run, &key, seq).await.map(drop)
-            }
-            What::RowAfter(seq) => self.engine.next_rows(run, seq, 1).await.map(drop),
-        }
-    }
 }
 
 /// So many at a time; as many as there may be, if none is named.
@@ -71,6 +54,8 @@ fn before(run: i64) -> RunNo {
 
 #[tonic::async_trait]
 impl Client for ClientService {
+    type WatchStream = watch::Answers;
+
     async fn about(
         &self,
         request: Request<wire::AboutRequest>,
@@ -226,21 +211,10 @@ impl Client for ClientService {
         Ok(Response::new(wire::AttentionPage { items }))
     }
 
-    async fn r#await(
+    async fn watch(
         &self,
-        request: Request<wire::AwaitRequest>,
-    ) -> Result<Response<wire::AwaitAnswer>, Status> {
-        let wire::AwaitRequest { run, what } = request.into_inner();
-        let what = what.ok_or_else(|| words::invalid("it is not said what is waited for"))?;
-        let clock = self.engine.clock().clone();
-        tokio::select! {
-            came = self.until(RunNo(run), what) => match came {
-                // Whoever looks is told more.
-                Err(error) if error.kind() != ErrorKind::Stopped => {}
-                came => came.map_err(words::status)?,
-            },
-            () = clock.chore(AWAIT_MAX) => {}
-        }
-        Ok(Response::new(wire::AwaitAnswer {}))
+        request: Request<Streaming<wire::WatchRequest>>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        Ok(Response::new(watch::serve(self.engine.clone(), request.into_inner())))
     }
 }

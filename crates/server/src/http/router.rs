@@ -16,12 +16,13 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::answer::Refusal;
 use super::limits::ANSWER_TIME_MAX;
 use super::{Shared, executions, health, journal, openapi, verbs};
-use crate::grpc::WorkerService;
+use crate::grpc::{ClientService, WorkerService};
 
 pub(super) fn router(shared: Shared, address: SocketAddr) -> Router {
     let execution = "/v1/executions/{id}";
     let of = |what: &str| format!("{execution}/{what}");
     let workers = WorkerService::server(shared.service.engine().clone());
+    let callers = ClientService::server(shared.service.engine().clone());
     let router = Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
@@ -46,6 +47,7 @@ pub(super) fn router(shared: Shared, address: SocketAddr) -> Router {
         .route("/v1/attention", get(health::attention))
         .route("/v1/workers", get(health::workers))
         .route_service("/backstitch.v1.Worker/{method}", workers)
+        .route_service("/backstitch.v1.Client/{method}", callers)
         .fallback(unknown_route)
         .method_not_allowed_fallback(method_not_allowed);
     let router = match address.ip().is_loopback() {

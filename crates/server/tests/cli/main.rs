@@ -5,5 +5,6 @@
 mod asking;
 mod backup;
 mod serving;
+mod workers;
 
 mod binary;

@@ -188,8 +188,6 @@ async fn a_caller_that_is_not_to_be_believed_is_refused_by_the_server_itself() {
     assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
     let rows = api::RowsRequest { run: i64::MIN, after_seq: u64::MAX, limit: u32::MAX };
     assert!(stub.rows(rows).await.unwrap().into_inner().rows.is_empty());
-    let nothing = api::AwaitRequest { run, what: None };
-    assert_eq!(stub.r#await(nothing).await.err().map(|e| e.code()), Some(Code::InvalidArgument));
     let about = api::AboutRequest { protocol_min: 7, protocol_max: 8 };
     assert_eq!(stub.about(about).await.err().map(|e| e.code()), Some(Code::FailedPrecondition));
 }

@@ -1,6 +1,7 @@
 //! From the engine's words to those on the wire, and back.
 
 use backstitch_api::client as api;
+use backstitch_api::client::watch_request::{Closed, Published, Settled, What};
 use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxRow;
 use backstitch_core::status::Status as RunStatus;
@@ -64,8 +65,7 @@ pub(super) fn started(answer: api::StartAnswer) -> Result<StartAnswer, Error> {
     read().ok_or_else(|| Error::new(ErrorKind::Unreadable, message))
 }
 
-pub(super) fn awaited(awaited: Awaited) -> api::await_request::What {
-    use api::await_request::{Closed, Published, Settled, What};
+pub(super) fn awaited(awaited: Awaited) -> What {
     match awaited {
         Awaited::Settled => What::Settled(Settled {}),
         Awaited::Closed => What::Closed(Closed {}),
