@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use backstitch::IntoDuration;
 use backstitch_api::http::{
     Asked, Execution, JournalRow, Outcome, Restart, Resume, SendEvent, SetAttributes,
-    StartExecution, Status, StepAsked, StepName, Value,
+    StartExecution, Status, StepAsked, StepName, Value, WaitsFor,
 };
 
 use super::arguments::{self, Ask, OfStep, Talk};
@@ -383,7 +383,8 @@ impl Asking {
 
 /// What is to be known of an execution and is not in its picture.
 fn asides(execution: &Execution) -> Vec<String> {
-    let mut lines = Vec::new();
+    // The picture is drawn from the journal, which does not say who works on it, or what is to come.
+    let mut lines: Vec<String> = execution.waits_for.iter().filter_map(waits_for).collect();
     for block in &execution.blocks {
         let step = block.step.as_ref().map(|step| format!(" {step:?}")).unwrap_or_default();
         let what = block.what.replace('_', " ");
@@ -400,6 +401,23 @@ fn asides(execution: &Execution) -> Vec<String> {
         lines.insert(0, String::new());
     }
     lines
+}
+
+/// What a run waits for, where its picture does not show it.
+fn waits_for(waits: &WaitsFor) -> Option<String> {
+    match waits {
+        WaitsFor::Worker { workflow, version } => {
+            Some(format!("pending: it waits for a worker that knows {workflow} version {version}"))
+        }
+        WaitsFor::EarlierRun { run_id } => {
+            Some(format!("pending: it waits for the end of the run before it, {run_id}"))
+        }
+        WaitsFor::Event { name, types, .. } => {
+            let types = types.join(" or ");
+            Some(format!("waits at {name} for an event: {types}"))
+        }
+        WaitsFor::Instant { .. } | WaitsFor::Step { .. } | WaitsFor::Person => None,
+    }
 }
 
 fn json(what: &str, text: &str) -> Result<Value, Fault> {

@@ -17,6 +17,8 @@ fn signals_stop_a_server_in_good_order_and_it_goes_on_later() {
         let early = server.ask(&folder, &["result", "--wait", "1ms", "--", &id]);
         assert_eq!(early.exit, 5, "{early:?}");
         assert!(early.err.contains("is not over: it is pending"), "{early:?}");
+        let shown = server.ask(&folder, &["show", "--", &id]);
+        assert!(shown.out.contains("waits for a worker that knows else version 1"), "{shown:?}");
         let workers = server.ask(&folder, &["workers"]);
         assert!(workers.out.contains("no workers"), "{workers:?}");
         server.signal(signal);
