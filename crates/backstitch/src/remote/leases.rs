@@ -491,3 +491,6 @@ impl Held {
 fn not_ours() -> Answer {
     Answer::Refused(Refusal::UnknownRun)
 }
+
+#[cfg(test)]
+mod tests;
