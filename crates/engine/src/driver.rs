@@ -22,7 +22,7 @@ use backstitch_core::id::Ordinal;
 use backstitch_core::row::Row;
 use backstitch_core::session::{AttemptEnd, Session};
 use backstitch_store::{ErrorKind as StoreErrorKind, RunInfo, RunNo};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 use self::called::{Answered, Called};
 pub(crate) use self::leave::{Departure, leave};
@@ -31,6 +31,7 @@ use crate::engine::Shared;
 use crate::error::{Error, ErrorKind};
 use crate::live::{AttemptEnded, Attempted, LiveRun, Mail, Seat};
 use crate::program::{Body, BoxFuture, CancelToken, ExecutionFacts, Handler};
+use crate::recovery::Turn;
 use crate::workers::{Entry, Grant};
 
 pub(crate) struct Driver {
@@ -67,7 +68,7 @@ pub(crate) struct Driver {
     stopping: Stopping,
     origin: Origin,
     /// Held while a run that was in flight at two crashes in a row is tried, one at a time.
-    suspect: Option<OwnedSemaphorePermit>,
+    suspect: Option<Turn>,
     /// What is known of the run besides its journal, for whoever has it next.
     info: RunInfo,
     /// The first row, if it is the only one.
@@ -187,8 +188,25 @@ impl Driver {
         has_code && run.lost_streak > 0 && (!run.in_flight.is_empty() || undo.is_some())
     }
 
-    pub fn hold(&mut self, permit: OwnedSemaphorePermit) {
-        self.suspect = Some(permit);
+    /// It is the turn of this run; none is needed to be killed.
+    pub fn hold(&mut self, turn: Option<Turn>) {
+        self.suspect = turn;
+    }
+
+    /// Completes when a kill stands in the inbox: it needs no code, and waits for no turn.
+    pub async fn until_killed(&mut self) {
+        self.read_inbox().await;
+        while !self.session.is_to_be_killed() {
+            match self.mail.recv().await.expect("the driver itself holds a sender") {
+                Mail::Inbox(_) => self.read_inbox().await,
+                Mail::Called => {
+                    self.called = Some(Called::Told);
+                    self.read_inbox().await;
+                }
+                // When it begins, it looks at everything.
+                _ => {}
+            }
+        }
     }
 
     /// Drives the run until it is closed, the engine stops, or the ownership is lost.

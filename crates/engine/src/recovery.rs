@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use backstitch_core::row::{Row, RowError};
 use backstitch_store::{ErrorKind as StoreErrorKind, RunInfo, RunNo};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use crate::calls;
 use crate::driver::{Driver, Origin, unreadable};
@@ -191,6 +192,33 @@ impl AllLoaded {
     }
 }
 
+/// How long a run that was in flight at two crashes in a row is tried alone. What takes the process down does so
+/// at once, mostly; one that has a long body must not keep all others waiting for its end.
+const TRIAL: Duration = Duration::from_secs(30);
+
+/// The turn of a run that was in flight at two crashes in a row. It is over when this is dropped, or when the
+/// trial has lasted long enough.
+pub(crate) struct Turn {
+    _over: oneshot::Sender<()>,
+}
+
+impl Turn {
+    async fn of(shared: &Arc<Shared>) -> Turn {
+        let permit = shared.suspects.clone().acquire_owned().await;
+        let permit = permit.expect("the semaphore is never closed");
+        let (over, is_over) = oneshot::channel();
+        let clock = shared.clock.clone();
+        shared.runtime.spawn(async move {
+            tokio::select! {
+                _ = is_over => {}
+                () = clock.chore(TRIAL) => {}
+            }
+            drop(permit);
+        });
+        Turn { _over: over }
+    }
+}
+
 async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: Arc<AllLoaded>) {
     let rows = loop {
         match read_journal(&shared, info.run).await {
@@ -221,13 +249,13 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
         Ok(mut driver) if driver.is_suspect() => {
             // It was in flight at two crashes in a row: last, and one at a time.
             all_loaded.wait(&shared).await;
-            tokio::select! {
-                permit = shared.suspects.clone().acquire_owned() => {
-                    driver.hold(permit.expect("the semaphore is never closed"));
-                    driver.drive().await;
-                }
-                () = shared.stop_asked() => {}
-            }
+            let turn = tokio::select! {
+                turn = Turn::of(&shared) => Some(turn),
+                () = driver.until_killed() => None,
+                () = shared.stop_asked() => return,
+            };
+            driver.hold(turn);
+            driver.drive().await;
         }
         Ok(driver) => {
             let driven = shared.runtime.spawn(driver.drive());

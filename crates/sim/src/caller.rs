@@ -171,5 +171,7 @@ pub(crate) async fn settle(
 }
 
 async fn act(request: backstitch::VerbRequest, id: String) -> Result<Settled, Error> {
-    request.by("operator").request_id(id).into_future().await.map(|_| Settled::Acted)
+    let answer = request.by("operator").request_id(id).into_future().await?;
+    // What was asked for before needs time, and no further asking.
+    Ok(if answer.changed { Settled::Acted } else { Settled::Nothing })
 }

@@ -94,7 +94,7 @@ pub(crate) async fn body(s: StepCtx, spec: &StepSpec) -> Result<String, Failure>
         key,
         name: s.name().to_owned(),
         number: s.attempt(),
-        fence: s.fence(),
+        fence: of_owner(s.fence()),
         told: Told::Nothing,
     });
     let value = format!("{} by attempt {}", s.name(), s.attempt());
@@ -119,8 +119,14 @@ pub(crate) async fn undo(u: Undo<String>, spec: &UndoSpec) -> Result<(), Failure
         step_key: step.idempotency_key,
         name: step.name,
         number: u.attempt(),
-        fence: u.fence(),
+        fence: of_owner(u.fence()),
         told,
     });
     outside.perform(spec.act(u.attempt()), at_work, String::new()).await.map(drop)
+}
+
+/// The fence of the owner of the store, of which an attempt is given a multiple: below it is room for those to
+/// whom the owner leases.
+fn of_owner(fence: u64) -> u64 {
+    fence >> 32
 }

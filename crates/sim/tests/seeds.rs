@@ -23,3 +23,17 @@ fn r8_the_outcome_of_a_rollback_is_that_of_the_last_one() {
         assert_eq!(sim::run(seed).violations, [] as [&str; 0], "seed {seed}");
     }
 }
+
+#[test]
+fn r8_killed_before_it_is_written_down_that_nothing_is_owed_the_rollback_is_complete() {
+    assert_eq!(sim::run(30_010_414).violations, [] as [&str; 0]);
+}
+
+/// Runs that were in flight at two crashes in a row are tried one at a time: those that wait for their turn are
+/// reached by a person all the same, in the end.
+#[test]
+fn t11_a_run_that_waits_for_its_turn_is_not_forgotten() {
+    for seed in [30_135_659, 30_241_811, 30_282_204, 30_297_334] {
+        assert_eq!(sim::run(seed).violations, [] as [&str; 0], "seed {seed}");
+    }
+}

@@ -122,3 +122,49 @@ async fn t11_a_workflow_that_nobody_knows_is_refused_by_name_and_waits_for_its_c
     let worker = |waits: &WaitsFor| matches!(waits, WaitsFor::Worker { workflow, .. } if workflow == "poisoned");
     assert!(status.waits_for.iter().any(worker), "{:?}", status.waits_for);
 }
+
+/// Its body has the usual timeout, of ten minutes.
+#[workflow]
+async fn hangs(ctx: Ctx, (): ()) -> backstitch::Result<()> {
+    ctx.step("hang", async move |s: StepCtx| {
+        s.state::<Effects>().add("hangs");
+        std::future::pending().await
+    })
+    .await
+}
+
+fn hanging(builder: Builder) -> Builder {
+    builder.register(hangs)
+}
+
+#[tokio::test]
+async fn t11_who_waits_for_its_turn_after_two_crashes_can_be_killed_and_does_not_wait_for_ever() {
+    let world = World::new();
+    let app = world.open(hanging).await;
+    for id in ["first", "second", "third"] {
+        app.start(hangs, id, ()).await.unwrap();
+    }
+    world.effects.wait_for("hangs", 3).await;
+    let app = world.open(hanging).await;
+    world.effects.wait_for("hangs", 6).await;
+    drop(app);
+    // In flight at two crashes: now one at a time, and the first of them never returns.
+    let app = world.open(hanging).await;
+    world.effects.wait_for("hangs", 7).await;
+    let tried =
+        async |id: &str| journal(&app.handle::<()>(id).await.unwrap()).await.starts(1).len();
+    let mut waiting = Vec::new();
+    for id in ["first", "second", "third"] {
+        if tried(id).await == 2 {
+            waiting.push(app.handle::<()>(id).await.unwrap());
+        }
+    }
+    assert_eq!(waiting.len(), 2);
+    waiting[0].kill().await.unwrap();
+    assert_eq!(waiting[0].closed().soon().await.unwrap(), Status::Terminated);
+    world.advance(Duration::from_secs(30));
+    eventually("the trial of the first is over", async || {
+        journal(&waiting[1]).await.starts(1).len() == 3
+    })
+    .await;
+}

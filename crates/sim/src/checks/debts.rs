@@ -125,6 +125,8 @@ fn settled(book: &Book, found: &Found, seen: &BTreeMap<&str, Seen>) -> Violation
         (Some(left), _) if !left.is_empty() => RollbackOutcome::Incomplete,
         (_, true) => RollbackOutcome::Incomplete,
         _ if book.paid > 0 => RollbackOutcome::Complete,
+        // Killed when it had turned out that nothing of the plan was owed, and before that was written down.
+        (Some(_), _) if book.planned => RollbackOutcome::Complete,
         _ => RollbackOutcome::None,
     };
     if found.rollback != outcome {

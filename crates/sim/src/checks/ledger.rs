@@ -35,6 +35,8 @@ pub(super) struct Book {
     /// What the last rollback has settled: undone or not needed, and waived.
     pub paid: u32,
     pub waived: u32,
+    /// Whether the last rollback had anything to settle.
+    pub planned: bool,
     pub closed: bool,
     /// What a kill left, if there was one.
     pub killed: Option<Vec<Ordinal>>,
@@ -192,7 +194,7 @@ impl Book {
                 self.decisions.push(first.map_or(CauseKind::Failed, |cause| cause.kind()));
                 (self.rolling_back, self.closed) = (true, false);
                 self.error = e.ends_in.failure.as_ref().map(|failure| failure.message.clone());
-                (self.paid, self.waived) = (0, 0);
+                (self.paid, self.waived, self.planned) = (0, 0, !e.plan.is_empty());
             }
             Event::ExecutionKilled(e) => {
                 (self.rolling_back, self.closed) = (false, true);
