@@ -127,7 +127,8 @@ fn a_world_of_an_exploration_is_run_again_by_its_name() {
             "undo-twice:charge-card#1",
             "◀══╣ undo charge-card",
             "refunded 4900",
-            "mended: BACKSTITCH_EXPLORE names a world of another exploration",
+            "BACKSTITCH_EXPLORE names a world of another exploration",
+            "mended: nothing was run",
         ],
     );
     // A death that never comes shows nothing.

@@ -11,7 +11,7 @@ mod process;
 mod reached;
 mod script;
 
-pub use explore::{Column, Explore, Finding, Outcome, Report, Verdict, explore};
+pub use explore::{Column, Explore, Finding, FindingKind, Outcome, Report, Verdict, explore};
 pub use kit::{Execution, TestKit};
 pub use mock::Mock;
 pub use process::Process;

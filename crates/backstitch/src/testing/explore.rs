@@ -4,6 +4,7 @@ mod fault;
 mod faults;
 mod one;
 mod outcome;
+mod plain;
 mod report;
 mod tally;
 
@@ -14,7 +15,7 @@ use backstitch_core::status::Status;
 use serde::Serialize;
 
 pub use self::outcome::Outcome;
-pub use self::report::{Column, Finding, Report};
+pub use self::report::{Column, Finding, FindingKind, Report};
 
 use self::fault::Fault;
 use self::faults::{Faults, faults, is_named, with_another};
@@ -251,11 +252,12 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         Process::new()?;
         let name = self.name.take().unwrap_or_else(|| workflow.clone());
         let mut report = Report { workflow, name, ..Report::default() };
-        let only = std::env::var(ONLY).ok();
+        let only = std::env::var(ONLY).ok().filter(|only| !only.is_empty());
         if let Some(only) = &only
             && is_of_another(only, &report.name)
         {
-            println!("{}: {ONLY} names a world of another exploration", report.name);
+            let why = format!("nothing was run: {ONLY} names a world of another exploration");
+            report.notes.push(format!("{why}, {only:?}"));
             return Ok(report);
         }
         report.worlds = 1;
@@ -267,13 +269,7 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
             }
             Err(error) => return Err(error),
         };
-        if let (Some(says), None) = (&plain.complaint, &only) {
-            let mut says = says.clone();
-            if self.plan.of_nothing(&plain.outcome).as_ref() == Some(&says) {
-                says += "\n(it says the same when nothing at all was done: does Clone copy the \
-                         state of world(…)? Put it behind an Arc)";
-            }
-            report.findings.push(Finding::new(&report, &[], says));
+        if only.is_none() && self.plain_is_wrong(&plain, &mut report) {
             return Ok(report);
         }
         let faults = self.faults(&plain)?;
@@ -281,6 +277,34 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
             Some(only) => self.run_only(&only, &faults.all, report),
             None => Ok(self.run_all(&plain, faults, report)),
         }
+    }
+
+    /// Whether the plain case is no ground for anything else.
+    fn plain_is_wrong(&self, plain: &Seen, report: &mut Report) -> bool {
+        let finding = |says| Finding::new(report, &[], says);
+        let mut found = Vec::new();
+        found.extend(
+            plain::trouble(plain).map(|says| finding(says).of_kind(FindingKind::PlainCase)),
+        );
+        let owed = plain.owed.iter().map(|says| finding(says.clone()));
+        found.extend(owed.map(|owed| owed.of_kind(FindingKind::UndoWaived)));
+        if let Some(says) = &plain.complaint {
+            let mut says = says.clone();
+            if self.plan.of_nothing(&plain.outcome).as_ref() == Some(&says) {
+                says += "\n(it says the same when nothing at all was done: does Clone copy the \
+                         state of world(…)? Put it behind an Arc)";
+            }
+            found.push(finding(says));
+        }
+        let wrong = !found.is_empty();
+        report.findings.extend(found);
+        if plain.gave_up.is_some() {
+            plain::never_taken(&self.plan.events, &plain.taken, &plain.awaited, report);
+        }
+        if wrong {
+            report.execution.push(("when nothing goes wrong".to_owned(), ended(plain)));
+        }
+        wrong
     }
 
     /// What is tried, after a look at the plain case and at its rollback.
@@ -326,6 +350,7 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         for world in pairs {
             tally.add(&world, self.plan.run(&world), &mut report);
         }
+        plain::never_taken(&self.plan.events, &tally.taken, &tally.awaited, &mut report);
         tally.finish(&mut report);
         report
     }
@@ -349,10 +374,13 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         };
         let (seen, timeline) = self.plan.run_and_draw(faults);
         println!("{}\n\n{timeline}", name(faults));
-        let (complaint, unfired) = match seen {
-            Ok(seen) => (seen.complaint, seen.unfired),
-            Err(endless) => (Some(endless.to_string()), Vec::new()),
+        let (complaint, unfired, owed) = match seen {
+            Ok(seen) => (seen.complaint, seen.unfired, seen.owed),
+            Err(endless) => (Some(endless.to_string()), Vec::new(), Vec::new()),
         };
+        let owed = owed.into_iter().map(|says| Finding::new(&report, faults, says));
+        let owed: Vec<Finding> = owed.map(|owed| owed.of_kind(FindingKind::UndoWaived)).collect();
+        report.findings.extend(owed);
         if !unfired.is_empty() {
             let mut message = format!("{} is another world: {}", name(faults), unfired.join("; "));
             if let Some(says) = complaint {
@@ -375,6 +403,9 @@ fn ended(plain: &Seen) -> String {
     match &plain.outcome.failure {
         Some(failure) => format!("**{}**: {failure}", plain.outcome.status),
         None if plain.outcome.succeeded() => plain.outcome.status.to_string(),
-        None => format!("**{}**: nobody answered what it waits for", plain.outcome.status),
+        None => {
+            let why = plain.gave_up.as_deref().unwrap_or("it was cancelled");
+            format!("**{}**: {why}", plain.outcome.status)
+        }
     }
 }

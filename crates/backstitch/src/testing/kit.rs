@@ -3,6 +3,7 @@
 mod asking;
 mod life;
 mod waiting;
+mod waits;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use backstitch_store::memory::MemoryStore;
 pub use self::asking::Execution;
 pub(super) use self::life::panic_text;
 pub(super) use self::waiting::Rest;
+pub(super) use self::waits::{awaited, waits_in_words};
 
 use self::life::{Crash, CrashSide, Live};
 use super::mock::{Act, Mock};

@@ -2,6 +2,7 @@
 
 mod explore;
 mod kit;
+mod plain_case;
 mod shop;
 mod trouble;
 mod worlds;

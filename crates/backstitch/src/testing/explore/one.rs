@@ -1,25 +1,24 @@
 //! One world: an execution under a few faults, up to its end, and what the check says of it.
 
-use std::collections::BTreeMap;
+mod person;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use backstitch_core::event::BlockKind;
 use backstitch_core::id::Ordinal;
 use backstitch_core::run::WaitsFor;
 use backstitch_core::status::Status;
 use serde_json::Value;
 
-use super::super::kit::{Execution, Rest, TestKit, panic_text};
+use self::person::Person;
+use super::super::kit::{Execution, Rest, TestKit, awaited, panic_text, waits_in_words};
 use super::super::script::{Known, Target};
 use super::fault::Fault;
 use super::outcome::Outcome;
 use crate::error::Error;
 use crate::handle::{ExecutionStatus, Handle};
 use crate::workflow::Workflow;
-
-/// Times that a person repairs the same execution; after that it is cancelled.
-const REPAIRS_MAX: u32 = 20;
 
 /// Times that it may wait for an instant or an event.
 const WAITS_MAX: u64 = 400;
@@ -61,6 +60,14 @@ pub(super) struct Seen {
     pub answers: Vec<Answer>,
     /// It was stuck, and an attention item said so.
     pub was_stuck: bool,
+    /// Why nobody could bring it to the end that the workflow gives it, so that it was cancelled.
+    pub gave_up: Option<String>,
+    /// Undos that nobody could bring about, each with its last failure, in words.
+    pub owed: Vec<String>,
+    /// The types of the events that it was sent when it waited for them.
+    pub taken: BTreeSet<String>,
+    /// The types of the events that it waited for.
+    pub awaited: BTreeSet<String>,
 }
 
 /// A wait for an event that could be answered.
@@ -83,10 +90,10 @@ struct Course<'a, W: Workflow, S> {
     answers: Vec<Answer>,
     /// How many events of each type were sent.
     sent: BTreeMap<String, usize>,
-    repairs: u32,
+    awaited: BTreeSet<String>,
+    person: Person,
     undone: bool,
     cancelled: bool,
-    was_stuck: bool,
     /// What the engine itself got wrong.
     complaint: Option<String>,
 }
@@ -131,10 +138,10 @@ impl<W: Workflow, S> Plan<W, S> {
             waits: 0,
             answers: Vec::new(),
             sent: BTreeMap::new(),
-            repairs: 0,
+            awaited: BTreeSet::new(),
+            person: Person::default(),
             undone: false,
             cancelled: false,
-            was_stuck: false,
             complaint: None,
         };
         let ended = started.and_then(|_| course.run());
@@ -186,6 +193,7 @@ impl<W: Workflow, S> Course<'_, W, S> {
     /// It waits: for something that comes, for an instant, or for what never comes.
     fn wait(&mut self, status: &ExecutionStatus) -> Result<(), Error> {
         self.waits += 1;
+        self.awaited.extend(awaited(status));
         if self.waits > WAITS_MAX {
             return Err(self.kit.endless(&self.execution, status));
         }
@@ -202,7 +210,8 @@ impl<W: Workflow, S> Course<'_, W, S> {
         if self.kit.skip()? {
             return Ok(());
         }
-        // Nobody sends what it waits for.
+        let waits = waits_in_words(status).join(", ");
+        self.person.gives_up(format!("nobody answered what it waits for: {waits}"));
         self.cancel()
     }
 
@@ -250,47 +259,6 @@ impl<W: Workflow, S> Course<'_, W, S> {
         self.ask(|handle| handle.cancel())
     }
 
-    /// A person repairs what is behind a block, and has the step tried again.
-    fn repair(&mut self, status: &ExecutionStatus) -> Result<(), Error> {
-        self.repairs += 1;
-        for (what, step, failure) in &status.blocks {
-            match (what, step) {
-                (BlockKind::Step, Some(step)) if self.repairs <= REPAIRS_MAX => {
-                    let step = step.clone();
-                    self.ask(move |handle| handle.retry_step(step.clone()))?;
-                }
-                (BlockKind::Step, _) => return self.cancel(),
-                // The code goes another way each time, or awaits what the engine does not know.
-                (BlockKind::Mismatch | BlockKind::ForeignWait | BlockKind::Unreadable, _) => {
-                    let what = format!("the execution is blocked: {failure}");
-                    self.complaint.get_or_insert(what);
-                    return self.cancel();
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A person has each undo tried again that failed.
-    fn settle_debts(&mut self, status: &ExecutionStatus) -> Result<(), Error> {
-        self.was_stuck = true;
-        self.repairs += 1;
-        let items = self.kit.attention()?;
-        let failed = status.run.rollback.iter().flat_map(|rollback| rollback.failed.iter());
-        for ord in failed.copied().collect::<Vec<_>>() {
-            if !items.iter().any(|item| item.ord == ord) {
-                let what = format!("the undo of step {ord} failed and no attention item says so");
-                self.complaint.get_or_insert(what);
-            }
-            if self.repairs > REPAIRS_MAX {
-                self.ask(move |handle| handle.waive_undo(ord))?;
-            } else {
-                self.ask(move |handle| handle.retry_undo(ord))?;
-            }
-        }
-        Ok(())
-    }
-
     fn ask(
         &mut self,
         request: impl Fn(&Handle<W::Output>) -> crate::verb::VerbRequest,
@@ -317,7 +285,11 @@ impl<W: Workflow, S> Course<'_, W, S> {
             writes: self.kit.writes(),
             waits: self.waits,
             answers: std::mem::take(&mut self.answers),
-            was_stuck: self.was_stuck,
+            was_stuck: self.person.was_stuck,
+            gave_up: self.person.gave_up.take(),
+            owed: std::mem::take(&mut self.person.owed),
+            taken: std::mem::take(&mut self.sent).into_keys().collect(),
+            awaited: std::mem::take(&mut self.awaited),
             outcome,
         })
     }

@@ -1,6 +1,6 @@
 //! From worlds to cells and findings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backstitch_core::event::RollbackOutcome;
 use backstitch_core::status::Status;
@@ -8,7 +8,7 @@ use backstitch_core::status::Status;
 use super::ONLY;
 use super::fault::{Fault, Place};
 use super::one::Seen;
-use super::report::{Column, Finding, Report, short};
+use super::report::{Column, Finding, FindingKind, Report, short};
 use crate::error::Error;
 
 /// The name of a world.
@@ -24,6 +24,9 @@ pub(super) struct Tally {
     unexplored: Vec<String>,
     /// Of the worlds in which something happens to the execution: how many, and where the check holds.
     whole: BTreeMap<&'static str, (u64, u64)>,
+    /// The types of the events that were taken in any world, and of those that were awaited.
+    pub taken: BTreeSet<String>,
+    pub awaited: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -38,13 +41,26 @@ struct Cell {
 impl Tally {
     pub fn new(plain: &Seen) -> Tally {
         let steps = plain.steps.iter().map(|known| known.key.to_string()).collect();
-        Tally { cells: BTreeMap::new(), steps, unexplored: Vec::new(), whole: BTreeMap::new() }
+        Tally {
+            cells: BTreeMap::new(),
+            steps,
+            unexplored: Vec::new(),
+            whole: BTreeMap::new(),
+            taken: plain.taken.clone(),
+            awaited: plain.awaited.clone(),
+        }
     }
 
     pub fn add(&mut self, faults: &[Fault], ended: Result<Seen, Error>, report: &mut Report) {
         let (complaint, holds_so) = match ended {
             Err(endless) => (Some(endless.to_string()), None),
             Ok(seen) => {
+                self.taken.extend(seen.taken.iter().cloned());
+                self.awaited.extend(seen.awaited.iter().cloned());
+                let owed = seen.owed.iter().map(|says| Finding::new(report, faults, says.clone()));
+                let owed = owed.map(|found| found.of_kind(FindingKind::UndoWaived));
+                let owed: Vec<Finding> = owed.collect();
+                report.findings.extend(owed);
                 for step in seen.steps.iter().map(|known| known.key.to_string()) {
                     if !self.steps.contains(&step) && !self.unexplored.contains(&step) {
                         self.unexplored.push(step);
@@ -136,12 +152,7 @@ impl Finding {
             [] => "nothing goes wrong".to_owned(),
             faults => name(faults),
         };
-        let run = match std::thread::current().name() {
-            Some(test) if test != "main" => {
-                format!("cargo test {test} -- --exact --nocapture")
-            }
-            _ => std::env::args().next().unwrap_or_default(),
-        };
+        let run = run();
         let again = match faults {
             [] => run,
             faults => {
@@ -149,6 +160,24 @@ impl Finding {
                 format!("{ONLY}='{world}' {run}")
             }
         };
-        Finding { fault, step, column, says, again }
+        Finding { kind: FindingKind::World, fault, step, column, says, again }
+    }
+
+    /// About something that is no world.
+    pub(super) fn about(kind: FindingKind, fault: String, says: String) -> Finding {
+        Finding { kind, fault, step: None, column: None, says, again: run() }
+    }
+
+    /// The same, seen in its world, about something else than what the world does to a step.
+    pub(super) fn of_kind(self, kind: FindingKind) -> Finding {
+        Finding { kind, step: None, column: None, ..self }
+    }
+}
+
+/// A line for the shell that explores again.
+fn run() -> String {
+    match std::thread::current().name() {
+        Some(test) if test != "main" => format!("cargo test {test} -- --exact --nocapture"),
+        _ => std::env::args().next().unwrap_or_default(),
     }
 }

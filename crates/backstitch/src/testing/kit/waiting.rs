@@ -7,6 +7,7 @@ use backstitch_core::status::Status;
 use backstitch_engine::Clock;
 use serde::de::DeserializeOwned;
 
+use super::waits::{awaited, next_us, waits_in_words};
 use super::{Execution, TestKit, Time};
 use crate::error::{Error, ErrorKind};
 use crate::handle::ExecutionStatus;
@@ -163,8 +164,9 @@ impl TestKit {
                     (Some(_), Time::Skips) => {
                         format!("it still goes on after {moves} moves of the clock")
                     }
-                    (Some(next_us), Time::Stands) => {
-                        let next = jiff::Timestamp::from_microsecond(next_us);
+                    (Some(_), Time::Stands) if next_us(&status).is_some() => {
+                        let next = next_us(&status).unwrap_or(i64::MAX);
+                        let next = jiff::Timestamp::from_microsecond(next);
                         let next = next.unwrap_or(jiff::Timestamp::MAX);
                         format!(
                             "nothing happens before {next}, and the clock stands at {}: call \
@@ -172,11 +174,20 @@ impl TestKit {
                             self.now()
                         )
                     }
-                    (None, _) => "nothing happens any more by itself".to_owned(),
+                    (Some(_) | None, _) => self.nothing_happens(&status),
                 },
             };
             return Err(self.unreachable(execution, what, &why, &status));
         }
+    }
+
+    /// What can be done about it.
+    fn nothing_happens(&self, status: &ExecutionStatus) -> String {
+        let advice = match awaited(status).first() {
+            Some(event) => format!("; send the event with send_event(&run, {event:?}, …)"),
+            None => String::new(),
+        };
+        format!("nothing happens any more by itself{advice}")
     }
 
     fn unreachable<T>(
@@ -199,7 +210,7 @@ impl TestKit {
             message += &format!(", blocked{step}: {failure}");
         }
         if !status.waits_for.is_empty() && !status.status.is_closed() {
-            message += &format!(", it waits for {:?}", status.waits_for);
+            message += &format!(", it waits for {}", waits_in_words(status).join(", "));
         }
         match self.script.seen(Target::Step).as_slice() {
             [] => message += "; no step was attempted",
