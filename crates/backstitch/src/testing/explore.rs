@@ -1,5 +1,7 @@
 //! Every world of a workflow, each with something else that goes wrong.
 
+mod again;
+mod asked;
 mod fault;
 mod faults;
 mod one;
@@ -17,10 +19,11 @@ use serde::Serialize;
 pub use self::outcome::Outcome;
 pub use self::report::{Column, Finding, FindingKind, Report};
 
+use self::again::is_of_another;
 use self::fault::Fault;
 use self::faults::{Faults, faults, is_named, with_another};
 use self::one::{Plan, Seen};
-use self::tally::{Tally, name};
+use self::tally::Tally;
 use super::kit::TestKit;
 use super::process::Process;
 use crate::error::{Error, ErrorKind};
@@ -30,9 +33,6 @@ use crate::workflow::Workflow;
 
 /// Names one world, as a finding prints it: only that one is run, and its timeline is drawn.
 const ONLY: &str = "BACKSTITCH_EXPLORE";
-
-/// Pairs with deaths after later writes are not found by their names.
-const WRITES_NAMED_MAX: u64 = 1_000;
 
 /// Explores a workflow: runs it once as it is, and then once for every place where the process may
 /// die, every step that may run twice or fail, every undo that may run twice or fail, and a
@@ -272,10 +272,21 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         if only.is_none() && self.plain_is_wrong(&plain, &mut report) {
             return Ok(report);
         }
-        let faults = self.faults(&plain)?;
+        if only.is_none()
+            && let Some(says) = plain::another_way(&self.plan, &plain)
+        {
+            let found = Finding::new(&report, &[], says);
+            report.findings.push(found.of_kind(FindingKind::NotDeterministic));
+            return Ok(report);
+        }
+        let undone = match plain.outcome.status {
+            Status::Succeeded => self.plan.run(&[Fault::Undone]).ok(),
+            _ => None,
+        };
+        let faults = self.faults(&plain, undone.as_ref().unwrap_or(&plain))?;
         match only {
             Some(only) => self.run_only(&only, &faults.all, report),
-            None => Ok(self.run_all(&plain, faults, report)),
+            None => Ok(self.run_all(&plain, undone.as_ref(), faults, report)),
         }
     }
 
@@ -308,7 +319,7 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
     }
 
     /// What is tried, after a look at the plain case and at its rollback.
-    fn faults(&self, plain: &Seen) -> Result<Faults, Error> {
+    fn faults(&self, plain: &Seen, undone: &Seen) -> Result<Faults, Error> {
         for (step, failure) in &self.failures {
             if !plain.steps.iter().any(|known| is_named(known, step)) {
                 let steps: Vec<_> = plain.steps.iter().map(|step| step.key.to_string()).collect();
@@ -321,15 +332,16 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
                 return Err(Error::new(ErrorKind::Testing, message));
             }
         }
-        let undone = match plain.outcome.status {
-            Status::Succeeded => self.plan.run(&[Fault::Undone]).ok(),
-            _ => None,
-        };
-        let undone = undone.as_ref().unwrap_or(plain);
         Ok(faults(plain, undone, &self.plan.events, &self.failures))
     }
 
-    fn run_all(self, plain: &Seen, faults: Faults, mut report: Report) -> Report {
+    fn run_all(
+        self,
+        plain: &Seen,
+        undone: Option<&Seen>,
+        faults: Faults,
+        mut report: Report,
+    ) -> Report {
         report.execution.push(("when nothing goes wrong".to_owned(), ended(plain)));
         report.notes = faults.notes;
         if !plain.steps.is_empty() && self.plan.of_nothing(&plain.outcome).is_none() {
@@ -338,6 +350,8 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
             report.notes.push(note.to_owned());
         }
         let mut tally = Tally::new(plain);
+        let leaves = plain::rollback_leaves(&self.plan, plain, undone);
+        tally.rollback_leaves(leaves, &mut report);
         let mut pairs = Vec::new();
         for fault in faults.all {
             let world = [fault];
@@ -354,48 +368,6 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         tally.finish(&mut report);
         report
     }
-
-    fn run_only(self, only: &str, faults: &[Fault], mut report: Report) -> Result<Report, Error> {
-        let only = only.strip_prefix(&format!("{}: ", report.name)).unwrap_or(only);
-        let alone = faults.iter().map(|fault| vec![fault.clone()]);
-        // How many writes a world has is known when it was run.
-        let pairs = faults.iter().flat_map(|fault| with_another(fault, WRITES_NAMED_MAX));
-        let world = alone.chain(pairs).find(|world| name(world) == only);
-        let Some(faults) = &world else {
-            let names: Vec<String> = faults.iter().map(Fault::to_string).collect();
-            let message = format!(
-                "{ONLY} is {only:?}, and workflow {:?} has no such world; it has {}, and with pairs() \
-                 two of them with \" + \" in between. A test that explores it twice names each \
-                 exploration with named(…)",
-                report.workflow,
-                names.join(", ")
-            );
-            return Err(Error::new(ErrorKind::Testing, message));
-        };
-        let (seen, timeline) = self.plan.run_and_draw(faults);
-        println!("{}\n\n{timeline}", name(faults));
-        let (complaint, unfired, owed) = match seen {
-            Ok(seen) => (seen.complaint, seen.unfired, seen.owed),
-            Err(endless) => (Some(endless.to_string()), Vec::new(), Vec::new()),
-        };
-        let owed = owed.into_iter().map(|says| Finding::new(&report, faults, says));
-        let owed: Vec<Finding> = owed.map(|owed| owed.of_kind(FindingKind::UndoWaived)).collect();
-        report.findings.extend(owed);
-        if !unfired.is_empty() {
-            let mut message = format!("{} is another world: {}", name(faults), unfired.join("; "));
-            if let Some(says) = complaint {
-                message += &format!("; in this one the check says: {says}");
-            }
-            return Err(Error::new(ErrorKind::Testing, message));
-        }
-        report.findings.extend(complaint.map(|says| Finding::new(&report, faults, says)));
-        Ok(report)
-    }
-}
-
-/// Whether the name of a world begins with the name of an exploration that is not this one.
-fn is_of_another(only: &str, name: &str) -> bool {
-    only.contains(": ") && !only.starts_with(&format!("{name}: "))
 }
 
 /// How the plain case ends: what comes behind that is not explored.

@@ -1,5 +1,6 @@
 //! The kit for tests of workflows: it does what it is told, and says so when it cannot.
 
+mod blame;
 mod explore;
 mod kit;
 mod plain_case;

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use backstitch_core::id::Ordinal;
+use backstitch_core::row::Row;
 use backstitch_core::run::WaitsFor;
 use backstitch_core::status::Status;
 use serde_json::Value;
@@ -14,7 +15,8 @@ use serde_json::Value;
 use self::person::Person;
 use super::super::kit::{Execution, Rest, TestKit, awaited, panic_text, waits_in_words};
 use super::super::script::{Known, Target};
-use super::fault::Fault;
+use super::asked::{Asked, asked, before_cancel, place};
+use super::fault::{Fault, Place};
 use super::outcome::Outcome;
 use crate::error::Error;
 use crate::handle::{ExecutionStatus, Handle};
@@ -64,6 +66,11 @@ pub(super) struct Seen {
     pub gave_up: Option<String>,
     /// Undos that nobody could bring about, each with its last failure, in words.
     pub owed: Vec<String>,
+    /// How the code does not fit its journal.
+    pub misfit: Option<String>,
+    /// What the code asked for, and how much of it before anything went wrong.
+    pub asked: Vec<Asked>,
+    pub asked_before: usize,
     /// The types of the events that it was sent when it waited for them.
     pub taken: BTreeSet<String>,
     /// The types of the events that it waited for.
@@ -81,9 +88,17 @@ pub(super) struct Answer {
     pub ends: bool,
 }
 
+/// Whether the process dies when nobody would notice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replays {
+    Never,
+    AtEachWait,
+}
+
 struct Course<'a, W: Workflow, S> {
     plan: &'a Plan<W, S>,
     faults: &'a [Fault],
+    replays: Replays,
     kit: TestKit,
     execution: Execution<W::Output>,
     waits: u64,
@@ -104,7 +119,16 @@ impl<W: Workflow, S> Plan<W, S> {
     /// # Errors
     /// It cannot be begun, or does not come to its end.
     pub fn run(&self, faults: &[Fault]) -> Result<Seen, Error> {
-        self.run_and(faults, |_| {})
+        self.run_and(faults, Replays::Never, |_| {})
+    }
+
+    /// Runs the world in which nothing goes wrong but that the process dies whenever the execution
+    /// waits: the code is run again from the journal, and nobody else notices.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn run_replayed(&self) -> Result<Seen, Error> {
+        self.run_and(&[], Replays::AtEachWait, |_| {})
     }
 
     /// Runs one world, and hands over its timeline, also if it does not come to its end.
@@ -113,7 +137,7 @@ impl<W: Workflow, S> Plan<W, S> {
     /// As [`Plan::run`].
     pub fn run_and_draw(&self, faults: &[Fault]) -> (Result<Seen, Error>, String) {
         let mut timeline = String::new();
-        let seen = self.run_and(faults, |course| {
+        let seen = self.run_and(faults, Replays::Never, |course| {
             timeline = course.kit.timeline(&course.execution).unwrap_or_default();
         });
         (seen, timeline)
@@ -122,6 +146,7 @@ impl<W: Workflow, S> Plan<W, S> {
     fn run_and(
         &self,
         faults: &[Fault],
+        replays: Replays,
         then: impl FnOnce(&mut Course<'_, W, S>),
     ) -> Result<Seen, Error> {
         let world = (self.world)();
@@ -133,6 +158,7 @@ impl<W: Workflow, S> Plan<W, S> {
         let mut course = Course {
             plan: self,
             faults,
+            replays,
             execution: kit.execution(ID),
             kit,
             waits: 0,
@@ -196,6 +222,12 @@ impl<W: Workflow, S> Course<'_, W, S> {
         self.awaited.extend(awaited(status));
         if self.waits > WAITS_MAX {
             return Err(self.kit.endless(&self.execution, status));
+        }
+        if self.replays == Replays::AtEachWait {
+            self.kit.kill()?;
+            if self.kit.status(&self.execution)?.status == Status::Blocked {
+                return Ok(());
+            }
         }
         if self.faults.contains(&Fault::CancelledAt(self.waits)) {
             return self.cancel();
@@ -277,7 +309,11 @@ impl<W: Workflow, S> Course<'_, W, S> {
         let status = self.kit.status(&self.execution)?;
         let outcome = Outcome::new(&status, self.kit.attention()?);
         let complaint = self.plan.complaint(world, &outcome);
+        let rows = self.kit.journal(&self.execution)?;
+        let asked = asked(&rows);
         Ok(Seen {
+            asked_before: self.asked_before(&asked, &rows),
+            asked,
             complaint: self.complaint.take().or(complaint),
             unfired: self.unfired(),
             steps: self.kit.script().known(Target::Step),
@@ -287,11 +323,31 @@ impl<W: Workflow, S> Course<'_, W, S> {
             answers: std::mem::take(&mut self.answers),
             was_stuck: self.person.was_stuck,
             gave_up: self.person.gave_up.take(),
+            misfit: self.person.misfit.take(),
             owed: std::mem::take(&mut self.person.owed),
             taken: std::mem::take(&mut self.sent).into_keys().collect(),
             awaited: std::mem::take(&mut self.awaited),
             outcome,
         })
+    }
+
+    /// How much the code asked for before the first fault took effect.
+    fn asked_before(&self, asked: &[Asked], rows: &[Row]) -> usize {
+        let all = asked.len();
+        match self.faults.first() {
+            None => all,
+            // The engine itself sees what does not fit the journal.
+            Some(Fault::Dies(..)) => 0,
+            Some(Fault::CancelledAt(_)) => before_cancel(rows),
+            Some(Fault::Answered(n, ..) | Fault::Unanswered(n)) => {
+                self.answers.get(n - 1).map_or(all, |answer| answer.ord as usize)
+            }
+            Some(fault) if fault.undoes() => all,
+            Some(fault) => match fault.place() {
+                Place::Cell(step, _) => place(asked, step).unwrap_or(all),
+                Place::Whole(_) => 0,
+            },
+        }
     }
 
     /// What never took effect, in words.

@@ -60,6 +60,12 @@ pub enum FindingKind {
     EventNotTaken,
     /// An undo fails whoever has it tried again, and was waived.
     UndoWaived,
+    /// The code asks for something else in the same situation: what is found in the other worlds, and
+    /// what is not, may be luck.
+    NotDeterministic,
+    /// The check does not hold after a rollback in which nothing else goes wrong, so no step and no
+    /// fault is to blame for it in other worlds that say the same.
+    EveryRollback,
 }
 
 /// Something that the exploration found: mostly a world in which the check does not hold.

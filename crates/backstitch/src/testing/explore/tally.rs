@@ -6,6 +6,7 @@ use backstitch_core::event::RollbackOutcome;
 use backstitch_core::status::Status;
 
 use super::ONLY;
+use super::asked::{Asked, Extent, difference};
 use super::fault::{Fault, Place};
 use super::one::Seen;
 use super::report::{Column, Finding, FindingKind, Report, short};
@@ -27,6 +28,11 @@ pub(super) struct Tally {
     /// The types of the events that were taken in any world, and of those that were awaited.
     pub taken: BTreeSet<String>,
     pub awaited: BTreeSet<String>,
+    /// What the code asks for when nothing goes wrong.
+    asked: Vec<Asked>,
+    /// What the check says after every rollback, and in how many worlds it has said so.
+    rollback: Vec<String>,
+    folded: u64,
 }
 
 #[derive(Default)]
@@ -36,6 +42,8 @@ struct Cell {
     /// What the first world says in which it does not, and how many there are.
     complaint: String,
     complaints: u64,
+    /// What the check says after every rollback it says here too.
+    as_ever: bool,
 }
 
 impl Tally {
@@ -48,6 +56,34 @@ impl Tally {
             whole: BTreeMap::new(),
             taken: plain.taken.clone(),
             awaited: plain.awaited.clone(),
+            asked: plain.asked.clone(),
+            rollback: Vec::new(),
+            folded: 0,
+        }
+    }
+
+    /// The check says this after every rollback, whatever else goes wrong.
+    pub fn rollback_leaves(&mut self, says: Vec<String>, report: &mut Report) {
+        if let Some(first) = says.first() {
+            let what = format!("every rollback leaves: {first}");
+            let found = Finding::new(report, &[Fault::Undone], what);
+            report.findings.push(found.of_kind(FindingKind::EveryRollback));
+        }
+        self.rollback = says;
+    }
+
+    /// Goes another way although nothing has gone wrong yet: told once.
+    fn asks_as_ever(&self, faults: &[Fault], seen: &Seen, report: &mut Report) {
+        let [_] = faults else { return };
+        let told = |found: &Finding| found.kind == FindingKind::NotDeterministic;
+        if report.findings.iter().any(told) {
+            return;
+        }
+        let before = &seen.asked[..seen.asked_before.min(seen.asked.len())];
+        if let Some(why) = difference(&self.asked, before, Extent::UpToTheFault) {
+            let says = format!("the code is not deterministic: before anything went wrong {why}");
+            let found = Finding::new(report, faults, says);
+            report.findings.push(found.of_kind(FindingKind::NotDeterministic));
         }
     }
 
@@ -57,10 +93,11 @@ impl Tally {
             Ok(seen) => {
                 self.taken.extend(seen.taken.iter().cloned());
                 self.awaited.extend(seen.awaited.iter().cloned());
-                let owed = seen.owed.iter().map(|says| Finding::new(report, faults, says.clone()));
-                let owed = owed.map(|found| found.of_kind(FindingKind::UndoWaived));
-                let owed: Vec<Finding> = owed.collect();
-                report.findings.extend(owed);
+                for says in &seen.owed {
+                    let owed = Finding::new(report, faults, says.clone());
+                    report.findings.push(owed.of_kind(FindingKind::UndoWaived));
+                }
+                self.asks_as_ever(faults, &seen, report);
                 for step in seen.steps.iter().map(|known| known.key.to_string()) {
                     if !self.steps.contains(&step) && !self.unexplored.contains(&step) {
                         self.unexplored.push(step);
@@ -76,11 +113,14 @@ impl Tally {
             }
         };
         report.worlds += 1;
+        let rolled_back = holds_so.as_ref().is_some_and(|seen| !seen.outcome.succeeded());
+        let as_ever = rolled_back && complaint.as_ref().is_some_and(|c| self.rollback.contains(c));
         match faults[0].place() {
             Place::Cell(step, column) => {
                 let cell = self.cells.entry((step.to_owned(), column)).or_default();
-                cell.complaints += u64::from(complaint.is_some());
+                cell.complaints += u64::from(complaint.is_some() && !as_ever);
                 match (&complaint, holds_so) {
+                    (Some(_), _) if as_ever => cell.as_ever = true,
                     (Some(says), _) if cell.complaint.is_empty() => cell.complaint = short(says),
                     (None, Some(seen)) if cell.holds.is_empty() => {
                         cell.holds = holds(column, &seen);
@@ -94,10 +134,18 @@ impl Tally {
                 *good += u64::from(complaint.is_none());
             }
         }
+        if as_ever {
+            self.folded += 1;
+            return;
+        }
         report.findings.extend(complaint.map(|says| Finding::new(report, faults, says)));
     }
 
     pub fn finish(mut self, report: &mut Report) {
+        let rollback = |found: &&mut Finding| found.kind == FindingKind::EveryRollback;
+        if let Some(found) = report.findings.iter_mut().find(rollback) {
+            found.says += &format!(" ({} worlds say so)", self.folded);
+        }
         for step in self.steps {
             let columns = self.cells.extract_if(.., |(of, _), _| *of == step);
             let cells = columns.map(|((_, column), cell)| (column, cell.text())).collect();
@@ -118,6 +166,7 @@ impl Tally {
 impl Cell {
     fn text(&self) -> String {
         match self.complaints {
+            0 if self.as_ever => "every rollback".to_owned(),
             0 => self.holds.clone(),
             1 => format!("**{}**", self.complaint),
             n => format!("**{}** and {} more", self.complaint, n - 1),

@@ -23,6 +23,7 @@ pub(super) struct Person {
     undos: BTreeMap<Ordinal, u32>,
     repairs: u64,
     pub was_stuck: bool,
+    pub misfit: Option<String>,
     pub gave_up: Option<String>,
     pub owed: Vec<String>,
 }
@@ -41,8 +42,8 @@ impl<W: Workflow, S> Course<'_, W, S> {
         if self.person.repairs > WAITS_MAX {
             return Err(self.kit.endless(&self.execution, status));
         }
-        for (what, step, failure) in &status.blocks {
-            match (what, step) {
+        for (what_is_blocked, step, failure) in &status.blocks {
+            match (what_is_blocked, step) {
                 (BlockKind::Step, Some(step)) => {
                     let key = match step {
                         StepRef::Key(key) => key.clone(),
@@ -63,7 +64,11 @@ impl<W: Workflow, S> Course<'_, W, S> {
                 (BlockKind::Step, None) => return self.cancel(),
                 // The code goes another way each time, or awaits what the engine does not know.
                 (BlockKind::Mismatch | BlockKind::ForeignWait | BlockKind::Unreadable, _) => {
-                    let what = format!("the execution is blocked: {failure}");
+                    let mut what = format!("the execution is blocked: {failure}");
+                    if *what_is_blocked == BlockKind::Mismatch {
+                        self.person.misfit.get_or_insert(what.clone());
+                        what = format!("the code is not deterministic: {what}");
+                    }
                     self.complaint.get_or_insert(what);
                     return self.cancel();
                 }
