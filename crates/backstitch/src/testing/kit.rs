@@ -6,6 +6,7 @@ mod waiting;
 mod waits;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use backstitch_engine::{Clock, ManualClock};
 use backstitch_store::NowUs;
@@ -13,10 +14,11 @@ use backstitch_store::memory::MemoryStore;
 
 pub use self::asking::Execution;
 pub(super) use self::life::panic_text;
-pub(super) use self::waiting::Rest;
+pub(super) use self::waiting::{MOVES_MAX, Rest};
 pub(super) use self::waits::{awaited, waits_in_words};
 
 use self::life::{Crash, CrashSide, Live};
+use self::waiting::GRACE;
 use super::mock::{Act, Mock};
 use super::script::{Script, Target};
 use crate::duration::IntoDuration;
@@ -37,7 +39,9 @@ type Setup = Box<dyn Fn(Builder) -> Builder + Send>;
 /// is dropped; [`TestKit::verify`] asks earlier.
 ///
 /// Closed executions are kept for ever, however far the clock moves, unless [`TestKit::setup`] or a
-/// start says otherwise. Timers of tokio inside of a body are real time, and are waited for.
+/// start says otherwise. Timers of tokio inside of a body are real time, and are waited for; with
+/// [`TestKit::skip_time`] a body that waits for longer than two seconds is taken to hang, and the clock
+/// moves on, up to its timeout.
 ///
 /// # Examples
 /// ```
@@ -76,6 +80,8 @@ pub struct TestKit {
     writes_before: u64,
     /// What landed late and panicked, in words.
     late_panics: Vec<String>,
+    /// How long code that waits for something real is waited for.
+    grace: Duration,
 }
 
 /// Who moves the clock.
@@ -110,6 +116,7 @@ impl TestKit {
             processes: 0,
             writes_before: 0,
             late_panics: Vec::new(),
+            grace: GRACE,
         }
     }
 

@@ -13,12 +13,15 @@ use backstitch_engine::program::{Body, BoxFuture, Handler, Intercept, StepCall, 
 use backstitch_store::fault::FaultPlan;
 use tokio::sync::Notify;
 
-use super::mock::{Act, Mock};
+use super::mock::{Act, Mock, Side};
 
 /// Polls of code of the user before anything rests, and for how long: code that is polled more often,
 /// and for longer, spins. No body that waits for something real comes near it.
 const POLLS_MAX: u64 = 50_000;
 const SPIN: Duration = Duration::from_millis(300);
+
+/// Attempts before anything rests: more than one instant of a test has, and few enough to be told soon.
+const TRIES_MAX: u64 = 3_000;
 
 /// Whether a rule is about bodies or undos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,10 +64,14 @@ struct Inner {
     /// Polls of code of the user since everything rested, and since when.
     polls: u64,
     polled_since: Option<Instant>,
+    /// Attempts since then.
+    tried: u64,
     /// The attempt that spins.
     spins: Option<String>,
-    /// Bodies and undos of the user that run at the moment.
-    at_work: u32,
+    /// The attempts whose code, the user's, runs at the moment.
+    at_work: Vec<usize>,
+    /// How many have ended.
+    ended: u64,
     /// Those that wait to be released.
     held: u32,
     holding: bool,
@@ -111,14 +118,15 @@ impl Script {
     /// The plan by which the present process dies.
     pub fn obey(&self, plan: FaultPlan) {
         let mut inner = self.lock();
-        (inner.plan, inner.at_work, inner.held) = (plan, 0, 0);
-        (inner.polls, inner.polled_since, inner.spins) = (0, None, None);
+        (inner.plan, inner.held) = (plan, 0);
+        inner.at_work.clear();
+        (inner.polls, inner.polled_since, inner.tried, inner.spins) = (0, None, 0, None);
     }
 
     /// Everything rests.
     pub fn rests(&self) {
         let mut inner = self.lock();
-        (inner.polls, inner.polled_since) = (0, None);
+        (inner.polls, inner.polled_since, inner.tried) = (0, None, 0);
     }
 
     /// What goes round and round without waiting for anything that happens, in words.
@@ -128,7 +136,20 @@ impl Script {
 
     /// Whether code of the user runs that is not held.
     pub fn is_at_work(&self) -> bool {
-        self.lock().at_work > 0
+        !self.lock().at_work.is_empty()
+    }
+
+    /// The steps whose code, or whose undo, runs at the moment, by their keys.
+    pub fn at_work(&self) -> Vec<(Target, Key)> {
+        let inner = self.lock();
+        let tries = inner.at_work.iter().map(|nth| &inner.tries[*nth]);
+        tries.map(|tried| (tried.target, tried.key.clone())).collect()
+    }
+
+    /// Another number whenever some code of the user has begun or ended.
+    pub fn progress(&self) -> u64 {
+        let inner = self.lock();
+        inner.tries.len() as u64 + inner.ended
     }
 
     /// Waits until some code of the user has ended.
@@ -213,10 +234,20 @@ impl Script {
     }
 
     /// Notes an attempt, and says what is to happen at it.
-    fn next(&self, target: Target, key: &Key) -> (usize, Option<Act>) {
+    fn next(&self, target: Target, key: &Key, workflow: &str) -> (usize, Option<Act>) {
         let mut inner = self.lock();
         let nth = inner.tries.len();
         inner.tries.push(Try { target, key: key.clone(), good: None, awaits: 0 });
+        inner.tried += 1;
+        if inner.tried > TRIES_MAX {
+            inner.spins.get_or_insert_with(|| {
+                format!(
+                    "workflow {workflow:?} goes on and on without waiting for anything: after \
+                     {TRIES_MAX} attempts at one instant it comes to step \"{key}\""
+                )
+            });
+            return (nth, Some(Act::Hang(Side::Before)));
+        }
         for rule in &mut inner.rules {
             if rule.target != target || rule.left == Some(0) || !rule.is_for(key) {
                 continue;
@@ -297,13 +328,13 @@ impl Inner {
     }
 }
 
-/// Code of the user runs as long as this lives.
-struct AtWork(Script);
+/// The code of the user runs, at the attempt with this number, as long as this lives.
+struct AtWork(Script, usize);
 
 impl AtWork {
-    fn new(script: &Script) -> AtWork {
-        script.lock().at_work += 1;
-        AtWork(script.clone())
+    fn new(script: &Script, nth: usize) -> AtWork {
+        script.lock().at_work.push(nth);
+        AtWork(script.clone(), nth)
     }
 }
 
@@ -311,7 +342,10 @@ impl Drop for AtWork {
     fn drop(&mut self) {
         let mut inner = self.0.lock();
         // Of a process that is dead by now it is no longer counted.
-        inner.at_work = inner.at_work.saturating_sub(1);
+        if let Some(place) = inner.at_work.iter().position(|nth| *nth == self.1) {
+            inner.at_work.swap_remove(place);
+        }
+        inner.ended += 1;
         drop(inner);
         self.0.0.ended.notify_one();
     }
@@ -334,14 +368,14 @@ impl fmt::Debug for Script {
 
 impl Intercept for Script {
     fn step(&self, call: Arc<StepCall>, body: &Body) -> BoxFuture<Result<Payload, Failure>> {
-        let (nth, act) = self.next(Target::Step, &call.key);
+        let (nth, act) = self.next(Target::Step, &call.key, &call.execution.workflow);
         let body = body.clone();
         let own: Own<Payload> = Arc::new(move || (body.attempt)(call.clone()));
         self.attempt(nth, act, own, |output| output)
     }
 
     fn undo(&self, call: Arc<UndoCall>, handler: &Handler) -> BoxFuture<Result<(), Failure>> {
-        let (nth, act) = self.next(Target::Undo, &call.key);
+        let (nth, act) = self.next(Target::Undo, &call.key, &call.execution.workflow);
         let handler = handler.clone();
         let own: Own<()> = Arc::new(move || (handler.attempt)(call.clone()));
         self.attempt(nth, act, own, drop)

@@ -13,7 +13,7 @@ use backstitch_core::status::Status;
 use serde_json::Value;
 
 use self::person::Person;
-use super::super::kit::{Execution, Rest, TestKit, awaited, panic_text, waits_in_words};
+use super::super::kit::{Execution, MOVES_MAX, Rest, TestKit, awaited, panic_text, waits_in_words};
 use super::super::script::{Known, Target};
 use super::asked::{Asked, asked, before_cancel, place};
 use super::fault::{Fault, Place};
@@ -21,9 +21,6 @@ use super::outcome::Outcome;
 use crate::error::Error;
 use crate::handle::{ExecutionStatus, Handle};
 use crate::workflow::Workflow;
-
-/// Times that it may wait for an instant or an event.
-const WAITS_MAX: u64 = 400;
 
 /// Under which id the execution is started.
 const ID: &str = "explored";
@@ -102,6 +99,7 @@ struct Course<'a, W: Workflow, S> {
     kit: TestKit,
     execution: Execution<W::Output>,
     waits: u64,
+    hangs: u64,
     answers: Vec<Answer>,
     /// How many events of each type were sent.
     sent: BTreeMap<String, usize>,
@@ -162,6 +160,7 @@ impl<W: Workflow, S> Plan<W, S> {
             execution: kit.execution(ID),
             kit,
             waits: 0,
+            hangs: 0,
             answers: Vec::new(),
             sent: BTreeMap::new(),
             awaited: BTreeSet::new(),
@@ -211,16 +210,25 @@ impl<W: Workflow, S> Course<'_, W, S> {
                 (Status::Stuck, _) => self.settle_debts(&status)?,
                 (Status::Blocked, _) => self.repair(&status)?,
                 (_, Rest::Waits) => self.wait(&status)?,
-                (_, Rest::Works) => return Err(self.kit.endless(&self.execution, &status)),
+                (_, Rest::Works) => self.skip_over_work(&status)?,
             }
         }
+    }
+
+    /// Code of the user hangs: its timeout ends it.
+    fn skip_over_work(&mut self, status: &ExecutionStatus) -> Result<(), Error> {
+        self.hangs += 1;
+        if self.hangs > MOVES_MAX || !self.kit.skip_over_work()? {
+            return Err(self.kit.hangs(&self.execution, status));
+        }
+        Ok(())
     }
 
     /// It waits: for something that comes, for an instant, or for what never comes.
     fn wait(&mut self, status: &ExecutionStatus) -> Result<(), Error> {
         self.waits += 1;
         self.awaited.extend(awaited(status));
-        if self.waits > WAITS_MAX {
+        if self.waits > MOVES_MAX {
             return Err(self.kit.endless(&self.execution, status));
         }
         if self.replays == Replays::AtEachWait {

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// How long a process may go on and on at one instant: longer than any body of a test works at a
 /// stretch.
-const RESTLESS: Duration = Duration::from_secs(30);
+const RESTLESS: Duration = Duration::from_secs(10);
 
 /// The process that lives.
 pub(super) struct Live {

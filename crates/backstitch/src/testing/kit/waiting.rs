@@ -15,11 +15,18 @@ use crate::testing::reached::Reached;
 use crate::testing::script::Target;
 
 /// Longer than the body of a step in a test takes.
-const HANG: Duration = Duration::from_secs(30);
+const HANG: Duration = Duration::from_secs(5);
 
-/// Moves of the clock to the next instant that one call makes at most: a workflow that renews daily
-/// for a hundred years.
-const MOVES_MAX: u32 = 40_000;
+/// How long code that waits for something real is waited for, before the clock moves on without it.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+
+/// Once a test has a body that hangs, the next ones are not waited for as long again.
+const GRACE_LATER: Duration = Duration::from_millis(50);
+
+/// Moves of the clock to the next instant that one call makes at most, and times that an explored
+/// execution may wait: a workflow that renews daily for more than a year. One that goes on for ever
+/// is told within seconds.
+pub(in crate::testing) const MOVES_MAX: u64 = 500;
 
 /// Why nothing happens by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +37,25 @@ pub(in crate::testing) enum Rest {
     Waits,
     /// Code of the user does not come to its end.
     Works,
+}
+
+/// Since when no code of the user has begun or ended.
+struct Still {
+    since: Instant,
+    progress: u64,
+}
+
+impl Still {
+    fn new(kit: &TestKit) -> Still {
+        Still { since: Instant::now(), progress: kit.script.progress() }
+    }
+
+    fn lasts(&mut self, kit: &TestKit) -> Duration {
+        if self.progress != kit.script.progress() {
+            *self = Still::new(kit);
+        }
+        self.since.elapsed()
+    }
 }
 
 /// What a step along the way comes to.
@@ -103,17 +129,24 @@ impl TestKit {
         &mut self,
         execution: &Execution<T>,
     ) -> Result<(ExecutionStatus, Rest), Error> {
-        let began = Instant::now();
+        let mut still = Still::new(self);
         loop {
             self.settle()?;
             let rest = match (self.script.is_holding(), self.script.is_at_work()) {
                 (true, _) => Rest::Held,
                 (false, false) => Rest::Waits,
-                (false, true) if began.elapsed() > HANG => Rest::Works,
+                (false, true) if still.lasts(self) >= self.grace => Rest::Works,
                 (false, true) => continue,
             };
             return Ok((self.status(execution)?, rest));
         }
+    }
+
+    /// Moves the clock on without code that waits for something that does not come; false if nothing
+    /// else is waited for.
+    pub(in crate::testing) fn skip_over_work(&mut self) -> Result<bool, Error> {
+        self.grace = GRACE_LATER;
+        self.skip()
     }
 
     /// Moves the clock to the next instant that is waited for; false if there is none.
@@ -132,6 +165,38 @@ impl TestKit {
         self.unreachable(execution, "its end", "it goes on and on", status)
     }
 
+    /// Code of the user does not come to its end, and nothing ends it.
+    pub(in crate::testing) fn hangs<T>(
+        &self,
+        execution: &Execution<T>,
+        status: &ExecutionStatus,
+    ) -> Error {
+        self.unreachable(execution, "its end", &self.at_work_for(self.grace, status), status)
+    }
+
+    fn at_work_for(&self, time: Duration, status: &ExecutionStatus) -> String {
+        let at_work = self.script.at_work().into_iter().map(|(target, key)| {
+            let what = match target {
+                Target::Step => "the code of step",
+                Target::Undo => "the undo of step",
+            };
+            let mut steps = status.run.steps();
+            let place = steps.find(|(_, step)| step.key == key).map(|(_, step)| &step.place);
+            let place = place.map(|place| format!(" at {place}")).unwrap_or_default();
+            format!("{what} \"{key}\"{place}")
+        });
+        let at_work: Vec<String> = at_work.collect();
+        let advice = match self.time {
+            Time::Stands => "advance() to its timeout, or make the kit with skip_time()",
+            Time::Skips => "give it a timeout",
+        };
+        format!(
+            "{} has been waiting for {time:?} for something that does not come; if it is to hang, \
+             {advice}, or mock it",
+            at_work.join(", ")
+        )
+    }
+
     /// Goes on until the execution looks as `look` says, and lets time pass if it may.
     fn go_on<T, R>(
         &mut self,
@@ -139,7 +204,7 @@ impl TestKit {
         what: &str,
         mut look: impl FnMut(&ExecutionStatus) -> Look<R>,
     ) -> Result<R, Error> {
-        let began = Instant::now();
+        let mut still = Still::new(self);
         let mut moves = 0;
         loop {
             self.settle()?;
@@ -148,12 +213,16 @@ impl TestKit {
                 Look::There(there) => return Ok(there),
                 Look::Never(why) => why,
                 Look::NotYet if self.script.is_at_work() => {
-                    if began.elapsed() < HANG {
+                    let (lasts, skips) = (still.lasts(self), self.time == Time::Skips);
+                    if lasts >= self.grace && skips && moves < MOVES_MAX && self.skip_over_work()? {
+                        moves += 1;
+                        still = Still::new(self);
                         continue;
                     }
-                    format!(
-                        "code of a step has been running for {HANG:?}; if it is to hang, mock it"
-                    )
+                    if lasts < HANG && moves < MOVES_MAX {
+                        continue;
+                    }
+                    self.at_work_for(lasts, &status)
                 }
                 Look::NotYet => match (self.clock.next_us(), self.time) {
                     (Some(next_us), Time::Skips) if moves < MOVES_MAX => {
@@ -162,7 +231,11 @@ impl TestKit {
                         continue;
                     }
                     (Some(_), Time::Skips) => {
-                        format!("it still goes on after {moves} moves of the clock")
+                        format!(
+                            "it goes on and on: after {moves} moves of the clock it is {}, and it \
+                             still waits",
+                            self.now()
+                        )
                     }
                     (Some(_), Time::Stands) if next_us(&status).is_some() => {
                         let next = next_us(&status).unwrap_or(i64::MAX);

@@ -76,7 +76,7 @@ impl Script {
         own: &Own<T>,
         dies_at: Option<u32>,
     ) -> BoxFuture<Result<T, Failure>> {
-        let at_work = AtWork::new(self);
+        let at_work = AtWork::new(self, nth);
         let (script, mut future) = (self.clone(), own());
         let (mut awaits, mut goes_on) = (0, OnPoll::GoOn);
         Box::pin(async move {

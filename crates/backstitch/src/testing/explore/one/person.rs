@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use backstitch_core::event::BlockKind;
 use backstitch_core::id::Ordinal;
 
-use super::{Course, WAITS_MAX};
+use super::super::super::kit::MOVES_MAX;
+use super::Course;
 use crate::error::Error;
 use crate::handle::ExecutionStatus;
 use crate::step_ref::StepRef;
@@ -39,7 +40,7 @@ impl<W: Workflow, S> Course<'_, W, S> {
     /// A person repairs what is behind a block, and has the step tried again.
     pub(super) fn repair(&mut self, status: &ExecutionStatus) -> Result<(), Error> {
         self.person.repairs += 1;
-        if self.person.repairs > WAITS_MAX {
+        if self.person.repairs > MOVES_MAX {
             return Err(self.kit.endless(&self.execution, status));
         }
         for (what_is_blocked, step, failure) in &status.blocks {
