@@ -7,6 +7,7 @@
 mod explore;
 mod kit;
 mod mock;
+mod names;
 mod process;
 mod reached;
 mod script;

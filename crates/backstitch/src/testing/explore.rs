@@ -13,6 +13,7 @@ mod tally;
 use std::sync::Arc;
 
 use backstitch_core::failure::Failure;
+use backstitch_core::id::name_defect;
 use backstitch_core::status::Status;
 use serde::Serialize;
 
@@ -21,10 +22,11 @@ pub use self::report::{Column, Finding, FindingKind, Report};
 
 use self::again::is_of_another;
 use self::fault::Fault;
-use self::faults::{Faults, faults, is_named, with_another};
+use self::faults::{Faults, faults, with_another};
 use self::one::{Plan, Seen};
 use self::tally::Tally;
 use super::kit::TestKit;
+use super::names::is_named;
 use super::process::Process;
 use crate::error::{Error, ErrorKind};
 use crate::json;
@@ -188,7 +190,8 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
     }
 
     /// Names the exploration, in its report and in the lines that run one world again (the name of
-    /// the workflow, unless it is said). For a test that explores one workflow twice.
+    /// the workflow, unless it is said). For a test that explores one workflow twice. It has 1 to 256
+    /// characters and stands on one line.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -198,7 +201,11 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
     /// first wait gets the first, the next wait the next, and when there are no more the last one.
     /// In worlds of their own each wait gets each of the others that it takes, and none at all, if it
     /// has a deadline.
-    pub fn event<P: Serialize>(mut self, event_type: impl Into<String>, payload: &P) -> Self {
+    pub fn event<P: Serialize + ?Sized>(
+        mut self,
+        event_type: impl Into<String>,
+        payload: &P,
+    ) -> Self {
         let payload = serde_json::to_value(payload).map_err(|error| error.to_string());
         match payload {
             Ok(payload) => self.plan.events.push((event_type.into(), payload)),
@@ -235,7 +242,7 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
     /// Explores. A world that does not come to its end is a finding like any other.
     ///
     /// # Errors
-    /// `Testing` without a check, inside of another runtime, for a failure of a step that is not attempted
+    /// `Testing` without a check, for a name that is none, inside of another runtime, for a failure of a step that is not attempted
     /// when nothing goes wrong, and for a world by name that there is not; `Decode` for an input or
     /// an event that cannot be encoded; what the builder says of an engine that cannot begin.
     pub fn run(mut self) -> Result<Report, Error> {
@@ -251,6 +258,9 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         }
         Process::new()?;
         let name = self.name.take().unwrap_or_else(|| workflow.clone());
+        if let Some(defect) = name_defect("name of the exploration", &name) {
+            return Err(Error::new(ErrorKind::Testing, defect));
+        }
         let mut report = Report { workflow, name, ..Report::default() };
         let only = std::env::var(ONLY).ok().filter(|only| !only.is_empty());
         if let Some(only) = &only
@@ -321,7 +331,7 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
     /// What is tried, after a look at the plain case and at its rollback.
     fn faults(&self, plain: &Seen, undone: &Seen) -> Result<Faults, Error> {
         for (step, failure) in &self.failures {
-            if !plain.steps.iter().any(|known| is_named(known, step)) {
+            if !plain.steps.iter().any(|known| is_named(&known.key, step)) {
                 let steps: Vec<_> = plain.steps.iter().map(|step| step.key.to_string()).collect();
                 let message = format!(
                     "failure {:?} is told of step {step:?}, which is not attempted when nothing goes \

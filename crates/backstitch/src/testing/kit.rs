@@ -82,6 +82,8 @@ pub struct TestKit {
     late_panics: Vec<String>,
     /// How long code that waits for something real is waited for.
     grace: Duration,
+    /// What a method has said first of what cannot be reached.
+    first_error: Option<String>,
 }
 
 /// Who moves the clock.
@@ -117,6 +119,7 @@ impl TestKit {
             writes_before: 0,
             late_panics: Vec::new(),
             grace: GRACE,
+            first_error: None,
         }
     }
 
@@ -169,8 +172,8 @@ impl TestKit {
         self.settle()
     }
 
-    /// Has a step do something else instead of its body. `step` is a name, or a key as it is printed
-    /// (`name#2`, `branch/name#1`); of several mocks for one step the first goes first, until its
+    /// Has a step do something else instead of its body. `step` is a name, with or without its branches
+    /// (`name`, `branch/name`), or a key as it is printed (`name#2`, `branch/name#1`); of several mocks for one step the first goes first, until its
     /// [times](Mock::times) are over.
     pub fn mock(&mut self, step: &str, mock: Mock) {
         self.script.add(Target::Step, step, mock);
@@ -192,16 +195,27 @@ impl TestKit {
 
     /// Kills the process instead of its `n`th write, counted from 1 over all processes of the kit
     /// ([`TestKit::writes`]): starts, rows of journals, verbs and events. Another process goes on.
+    ///
+    /// # Panics
+    /// For 0: there is no such write.
+    #[track_caller]
     pub fn crash_before(&mut self, n: u64) {
         self.crash(n, CrashSide::Before);
     }
 
     /// Kills the process when its `n`th write is durable, and nobody has heard of it.
+    ///
+    /// # Panics
+    /// For 0: there is no such write.
+    #[track_caller]
     pub fn crash_after(&mut self, n: u64) {
         self.crash(n, CrashSide::After);
     }
 
+    #[track_caller]
     fn crash(&mut self, write: u64, side: CrashSide) {
+        let name = side.name();
+        assert!(write > 0, "crash_{name}(0): writes are counted from 1");
         let crash = Crash { write, side, fired: false };
         if let Some(live) = &self.live {
             crash.put_into(&live.plan, self.writes_before);
@@ -222,12 +236,22 @@ impl TestKit {
 
     /// Runs the body of a step so many times in all at its next attempt, as after an answer that got
     /// lost. The last time counts.
+    ///
+    /// # Panics
+    /// For less than two times: nothing would be repeated.
+    #[track_caller]
     pub fn repeat(&mut self, step: &str, times: u32) {
+        assert!(times > 1, "repeat({step:?}, {times}) repeats nothing: give it 2 times or more");
         self.mock(step, Mock::act(Act::Repeat(times), 1));
     }
 
     /// The same for its undo.
+    ///
+    /// # Panics
+    /// For less than two times: nothing would be repeated.
+    #[track_caller]
     pub fn repeat_undo(&mut self, step: &str, times: u32) {
+        assert!(times > 1, "repeat_undo({step:?}, {times}) repeats nothing: give it 2 or more");
         self.mock_undo(step, Mock::act(Act::Repeat(times), 1));
     }
 
@@ -276,6 +300,12 @@ impl TestKit {
         Err(Error::new(ErrorKind::Testing, unfired.join("\n")))
     }
 
+    /// Repeated when the kit is dropped with a complaint, which would hide it otherwise.
+    fn noted(&mut self, error: Error) -> Error {
+        self.first_error.get_or_insert_with(|| error.to_string());
+        error
+    }
+
     pub(super) fn script(&self) -> &Script {
         &self.script
     }
@@ -287,7 +317,10 @@ impl Drop for TestKit {
         if !std::thread::panicking()
             && let Err(error) = self.verify()
         {
-            panic!("{error}");
+            match &self.first_error {
+                Some(first) => panic!("{first}\n\nand besides: {error}"),
+                None => panic!("{error}"),
+            }
         }
     }
 }

@@ -101,8 +101,13 @@ impl Mock {
     }
 
     /// Only at the next so many attempts; after those the step's own code is run again.
+    ///
+    /// # Panics
+    /// For 0: it would never take effect.
     #[must_use]
+    #[track_caller]
     pub fn times(mut self, times: u32) -> Mock {
+        assert!(times > 0, "a mock with times(0) never takes effect: leave it out");
         self.times = Some(times);
         self
     }

@@ -6,6 +6,8 @@ use backstitch_core::run::{Ask, Run};
 use backstitch_core::step::StepPhase;
 use backstitch_core::undo::UndoPhase;
 
+use super::names::is_named;
+
 /// Something that a step comes to on its way. For [`TestKit::wait_until`](super::TestKit::wait_until).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
@@ -32,7 +34,7 @@ impl Reached {
         });
         let steps: Vec<_> = steps.collect();
         let found = steps.iter().find(|found| {
-            found.key.to_string() == step || (found.key.name == step && found.key.count == 1)
+            found.key.to_string() == step || (is_named(&found.key, step) && found.key.count == 1)
         });
         let Some(found) = found else {
             let names: Vec<String> = steps.iter().map(|step| step.key.to_string()).collect();
@@ -53,6 +55,15 @@ impl Reached {
             Reached::UndoFailed => found.undo.phase == UndoPhase::Failed,
         })
     }
+}
+
+/// What has this name and is no step, in words.
+pub(super) fn no_step(run: &Run, name: &str) -> Option<&'static str> {
+    run.asks.iter().filter(|ask| is_named(ask.key(), name)).find_map(|ask| match ask {
+        Ask::Step(_) => None,
+        Ask::Timer(_) => Some("a sleep"),
+        Ask::Wait(_) => Some("a wait for an event"),
+    })
 }
 
 impl fmt::Display for Reached {

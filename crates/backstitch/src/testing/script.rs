@@ -14,6 +14,7 @@ use backstitch_store::fault::FaultPlan;
 use tokio::sync::Notify;
 
 use super::mock::{Act, Mock, Side};
+use super::names::is_named;
 
 /// Polls of code of the user before anything rests, and for how long: code that is polled more often,
 /// and for longer, spins. No body that waits for something real comes near it.
@@ -311,7 +312,7 @@ enum OnPoll {
 
 impl Rule {
     fn is_for(&self, key: &Key) -> bool {
-        self.step == key.name || self.step == key.to_string()
+        is_named(key, &self.step)
     }
 }
 

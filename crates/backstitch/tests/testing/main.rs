@@ -5,6 +5,7 @@ mod endless;
 mod explore;
 mod kit;
 mod plain_case;
+mod refused;
 mod shop;
 mod trouble;
 mod worlds;

@@ -4,6 +4,7 @@ use backstitch_core::failure::{Class, Failure};
 use backstitch_core::status::Status;
 
 use super::super::mock::Side;
+use super::super::names::is_named;
 use super::super::script::Known;
 use super::fault::{At, Fault};
 use super::one::Seen;
@@ -71,7 +72,7 @@ impl Faults {
             Fault::Hangs(Side::Before, all()),
             Fault::Hangs(Side::After, all()),
         ]);
-        let told = told.iter().filter(|(step, _)| is_named(known, step));
+        let told = told.iter().filter(|(step, _)| is_named(&known.key, step));
         self.all.extend(told.map(|(_, failure)| Fault::FailsWith(failure.clone(), all())));
         self.all
             .extend([Fault::Cancelled(Side::Before, at()), Fault::Cancelled(Side::After, at())]);
@@ -98,11 +99,6 @@ impl Faults {
         }
         awaits.min(AWAITS_MAX)
     }
-}
-
-/// Whether this is the step, by its name or its printed key.
-pub(super) fn is_named(known: &Known, step: &str) -> bool {
-    known.key.name == step || known.key.to_string() == step
 }
 
 /// Pairs that begin with this fault: with a death after each write of its world; and what lands late

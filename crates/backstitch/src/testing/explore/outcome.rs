@@ -9,6 +9,7 @@ use backstitch_core::status::Status;
 use backstitch_core::undo::UndoPhase;
 use serde::de::DeserializeOwned;
 
+use super::super::names::is_named;
 use crate::client::Attention;
 use crate::handle::ExecutionStatus;
 use crate::json;
@@ -54,16 +55,13 @@ impl Outcome {
         self.run.output.as_ref().and_then(|output| json::decode(output).ok())
     }
 
-    /// Whether a step (by name, or by key as it is printed) was undone.
+    /// Whether a step (by name, with or without its branches, or by key as it is printed) was undone.
     pub fn is_undone(&self, step: &str) -> bool {
         let asks = self.run.asks.iter();
         let mut steps = asks.filter_map(|ask| match ask {
             Ask::Step(found) => Some(found),
             _ => None,
         });
-        steps.any(|found| {
-            let named = found.key.name == step || found.key.to_string() == step;
-            named && found.undo.phase == UndoPhase::Succeeded
-        })
+        steps.any(|found| is_named(&found.key, step) && found.undo.phase == UndoPhase::Succeeded)
     }
 }

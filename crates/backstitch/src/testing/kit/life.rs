@@ -80,7 +80,8 @@ impl TestKit {
                 Ok(Ok(())) => {}
                 Ok(Err(why)) => {
                     let what = format!("what step {key:?} sent off does not end");
-                    return Err(Error::new(ErrorKind::Testing, format!("{what}: {why}")));
+                    let error = Error::new(ErrorKind::Testing, format!("{what}: {why}"));
+                    return Err(self.noted(error));
                 }
                 // Nobody hears of it in the engine.
                 Err(panic) => {
@@ -95,6 +96,7 @@ impl TestKit {
     /// Whatever never took effect is no matter.
     pub(in crate::testing) fn forgive(&mut self) {
         self.script.forget();
+        self.first_error = None;
         self.crashes.clear();
     }
 
@@ -161,7 +163,7 @@ impl TestKit {
                              stands: a task that a body spawned spins, for example"
                         )
                     });
-                    return Err(Error::new(ErrorKind::Testing, why));
+                    return Err(self.noted(Error::new(ErrorKind::Testing, why)));
                 }
             }
         }

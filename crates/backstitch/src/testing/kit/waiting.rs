@@ -11,7 +11,7 @@ use super::waits::{awaited, next_us, waits_in_words};
 use super::{Execution, TestKit, Time};
 use crate::error::{Error, ErrorKind};
 use crate::handle::ExecutionStatus;
-use crate::testing::reached::Reached;
+use crate::testing::reached::{Reached, no_step};
 use crate::testing::script::Target;
 
 /// Longer than the body of a step in a test takes.
@@ -113,14 +113,25 @@ impl TestKit {
         wanted: Reached,
     ) -> Result<(), Error> {
         let what = format!("step {step:?} {wanted}");
-        self.go_on(execution, &what, |status| match wanted.look(&status.run, step) {
-            Ok(true) => Look::There(()),
-            Ok(false) if status.status.is_closed() => {
-                Look::Never(format!("it is {}", status.status))
+        let mut hint = None;
+        let reached = self.go_on(execution, &what, |status| {
+            hint = no_step(&status.run, step);
+            match wanted.look(&status.run, step) {
+                Ok(true) => Look::There(()),
+                Ok(false) if status.status.is_closed() => {
+                    Look::Never(format!("it is {}", status.status))
+                }
+                Ok(false) => Look::NotYet,
+                Err(never) if status.status.is_closed() => Look::Never(never),
+                Err(_) => Look::NotYet,
             }
-            Ok(false) => Look::NotYet,
-            Err(never) if status.status.is_closed() => Look::Never(never),
-            Err(_) => Look::NotYet,
+        });
+        reached.map_err(|error| match hint {
+            Some(is) => {
+                let message = format!("{error}; {step:?} is {is}, and no step: use wait_for");
+                Error::new(error.kind(), message)
+            }
+            None => error,
         })
     }
 
@@ -250,7 +261,8 @@ impl TestKit {
                     (Some(_) | None, _) => self.nothing_happens(&status),
                 },
             };
-            return Err(self.unreachable(execution, what, &why, &status));
+            let error = self.unreachable(execution, what, &why, &status);
+            return Err(self.noted(error));
         }
     }
 
