@@ -2,6 +2,7 @@
 
 mod again;
 mod asked;
+mod drawn;
 mod fault;
 mod faults;
 mod one;
@@ -20,7 +21,7 @@ use serde::Serialize;
 pub use self::outcome::Outcome;
 pub use self::report::{Column, Finding, FindingKind, Report};
 
-use self::again::is_of_another;
+use self::again::{is_of_another, is_plain};
 use self::fault::Fault;
 use self::faults::{Faults, faults, with_another};
 use self::one::{Plan, Seen};
@@ -271,6 +272,9 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
             return Ok(report);
         }
         report.worlds = 1;
+        if let Some(only) = only.as_deref().filter(|only| is_plain(only, &report.name)) {
+            return Ok(self.draw_plain(only, report));
+        }
         let plain = match self.plan.run(&[]) {
             Ok(plain) => plain,
             Err(endless) if endless.kind() == ErrorKind::Testing => {

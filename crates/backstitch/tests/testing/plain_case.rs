@@ -160,3 +160,34 @@ fn a_workflow_without_a_step_that_declines_is_legal() {
     let report = explore(closed, ()).world(|| ()).check(|(), _| ()).run().unwrap();
     assert!(report.is_clean(), "{report}");
 }
+
+#[test]
+fn a_world_that_is_run_again_shows_what_was_done_to_it_at_its_place() {
+    let said = under("filtered: twice:charge#1");
+    let place = said.find("├─▶  charge\n").unwrap_or_else(|| panic!("{said}"));
+    let behind = said[place..].lines().nth(1).unwrap();
+    assert_eq!(behind.trim(), "│    ⚑ here the body runs a second time (twice:charge#1)", "{said}");
+
+    let said = under("filtered: undo-twice:charge#1");
+    let place = said.find("╣ undo charge\n").unwrap_or_else(|| panic!("{said}"));
+    let behind = said[place..].lines().nth(1).unwrap();
+    assert_eq!(
+        behind.trim(),
+        "║ ⚑ here the undo runs a second time (undo-twice:charge#1)",
+        "{said}"
+    );
+
+    let said = under("filtered: lands-late:charge#1");
+    assert!(said.contains("⚑ here the late effect of charge#1 lands"), "{said}");
+}
+
+#[test]
+fn the_plain_case_has_a_name_and_is_drawn() {
+    for name in ["filtered: plain", "plain"] {
+        let said = under(name);
+        assert!(said.contains("worlds 1, clean true"), "{said}");
+        assert!(said.contains("├─▶  charge") && !said.contains('⚑'), "{said}");
+    }
+    let report = explore(order, 10).check(|(), _| ()).run().unwrap();
+    assert!(report.findings[0].again.starts_with("BACKSTITCH_EXPLORE='order: plain' "), "{report}");
+}

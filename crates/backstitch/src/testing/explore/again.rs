@@ -1,5 +1,6 @@
 //! One world of an exploration, run again by its name.
 
+use super::drawn::with_faults;
 use super::fault::Fault;
 use super::faults::with_another;
 use super::report::{Finding, FindingKind, Report};
@@ -11,7 +12,26 @@ use crate::workflow::Workflow;
 /// Pairs with deaths after later writes are not found by their names.
 const WRITES_NAMED_MAX: u64 = 1_000;
 
+/// The name of the world in which nothing goes wrong.
+pub(super) const PLAIN: &str = "plain";
+
 impl<W: Workflow, S: 'static> Explore<W, S> {
+    /// Runs the plain case alone, and draws it.
+    pub(super) fn draw_plain(&self, only: &str, mut report: Report) -> Report {
+        let (seen, timeline) = self.plan.run_and_draw(&[]);
+        println!("{only}\n\n{timeline}");
+        match seen {
+            Ok(plain) => {
+                self.plain_is_wrong(&plain, &mut report);
+            }
+            Err(endless) => {
+                let finding = Finding::new(&report, &[], endless.to_string());
+                report.findings.push(finding);
+            }
+        }
+        report
+    }
+
     /// Runs the world of this name alone, and draws it.
     pub(super) fn run_only(
         self,
@@ -27,7 +47,7 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         let Some(faults) = &world else {
             let names: Vec<String> = faults.iter().map(Fault::to_string).collect();
             let message = format!(
-                "{ONLY} is {only:?}, and workflow {:?} has no such world; it has {}, and with pairs() \
+                "{ONLY} is {only:?}, and workflow {:?} has no such world; it has {}, {PLAIN}, and with pairs() \
                  two of them with \" + \" in between. A test that explores it twice names each \
                  exploration with named(…)",
                 report.workflow,
@@ -36,7 +56,7 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
             return Err(Error::new(ErrorKind::Testing, message));
         };
         let (seen, timeline) = self.plan.run_and_draw(faults);
-        println!("{}\n\n{timeline}", name(faults));
+        println!("{}\n\n{}", name(faults), with_faults(&timeline, faults));
         let (complaint, unfired, owed) = match seen {
             Ok(seen) => (seen.complaint, seen.unfired, seen.owed),
             Err(endless) => (Some(endless.to_string()), Vec::new(), Vec::new()),
@@ -54,6 +74,11 @@ impl<W: Workflow, S: 'static> Explore<W, S> {
         report.findings.extend(complaint.map(|says| Finding::new(&report, faults, says)));
         Ok(report)
     }
+}
+
+/// Whether it names the world of this exploration in which nothing goes wrong.
+pub(super) fn is_plain(only: &str, name: &str) -> bool {
+    only == PLAIN || only.strip_prefix(name).is_some_and(|rest| rest == format!(": {PLAIN}"))
 }
 
 /// Whether the name of a world begins with the name of an exploration that is not this one.

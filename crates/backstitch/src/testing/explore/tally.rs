@@ -6,6 +6,7 @@ use backstitch_core::event::RollbackOutcome;
 use backstitch_core::status::Status;
 
 use super::ONLY;
+use super::again::PLAIN;
 use super::asked::{Asked, Extent, difference};
 use super::fault::{Fault, Place};
 use super::one::Seen;
@@ -202,13 +203,9 @@ impl Finding {
             faults => name(faults),
         };
         let run = run();
-        let again = match faults {
-            [] => run,
-            faults => {
-                let world = format!("{}: {}", report.name, name(faults)).replace('\'', "'\\''");
-                format!("{ONLY}='{world}' {run}")
-            }
-        };
+        let world = if faults.is_empty() { PLAIN.to_owned() } else { name(faults) };
+        let world = format!("{}: {world}", report.name).replace('\'', "'\\''");
+        let again = format!("{ONLY}='{world}' {run}");
         Finding { kind: FindingKind::World, fault, step, column, says, again }
     }
 
