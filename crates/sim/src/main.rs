@@ -3,64 +3,54 @@
 //! A seed that breaks a promise is printed with the shortest trace that breaks it too, and the
 //! program ends with exit code 1.
 
+mod options;
+
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: sim [--seeds N] [--from N] [--jobs N] [--no-shrink] [--twice]
-       sim --seed S [--trace]";
+use self::options::{HELP, Options, Request};
 
 /// So many failing seeds are lived through again and told of. An engine that is broken all over fails
 /// most of them, and one tells as much as a thousand.
 const TOLD_MAX: usize = 20;
 
-struct Options {
-    from: u64,
-    seeds: u64,
-    jobs: usize,
-    trace: bool,
-    shrink: bool,
-    /// Each seed is run again, and has to go the same way.
-    twice: bool,
-}
-
 fn main() -> ExitCode {
-    let Some(options) = options(std::env::args().skip(1)) else {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
+    let options = match options::request(std::env::args().skip(1)) {
+        Ok(Request::Run(options)) => options,
+        Ok(Request::Help) => {
+            say(format_args!("{HELP}"));
+            return ExitCode::SUCCESS;
+        }
+        Err(why) => {
+            tell_aside(format_args!("sim: {why}\nsim --help says what there is\n"));
+            return ExitCode::from(2);
+        }
     };
     if options.trace {
-        print!("{}", sim::run(options.from).trace);
+        say(format_args!("{}", sim::run(options.from).trace));
     }
     let failed = run_all(&options);
     for seed in failed.iter().take(TOLD_MAX) {
         tell(*seed, &options);
     }
     if failed.len() > TOLD_MAX {
-        println!("and {} seeds more", failed.len() - TOLD_MAX);
+        say(format_args!("and {} seeds more\n", failed.len() - TOLD_MAX));
     }
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options =
-        Options { from: 0, seeds: 1_000, jobs, trace: false, shrink: true, twice: false };
-    while let Some(arg) = args.next() {
-        let mut number = || args.next().and_then(|text| text.parse::<u64>().ok());
-        match arg.as_str() {
-            "--seeds" => options.seeds = number()?,
-            "--from" => options.from = number()?,
-            "--seed" => (options.from, options.seeds) = (number()?, 1),
-            "--jobs" => options.jobs = usize::try_from(number()?).ok()?.max(1),
-            "--trace" => options.trace = true,
-            "--twice" => options.twice = true,
-            "--no-shrink" => options.shrink = false,
-            _ => return None,
-        }
-    }
-    Some(options)
+/// Prints. A reader who has gone away has read enough: what was found is in the exit code.
+fn say(text: std::fmt::Arguments<'_>) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_fmt(text).and_then(|()| out.flush());
+}
+
+/// The same beside the output.
+fn tell_aside(text: std::fmt::Arguments<'_>) {
+    let _ = std::io::stderr().lock().write_fmt(text);
 }
 
 /// Gives the seeds that broke a promise.
@@ -80,7 +70,9 @@ fn run_all(options: &Options) -> Vec<u64> {
                     let parts = options.twice.then(|| parts(&report)).flatten();
                     if let Some(place) = &parts {
                         let seed = report.seed;
-                        eprintln!("\rseed {seed} goes another way the second time:\n{place}");
+                        tell_aside(format_args!(
+                            "\rseed {seed} goes another way the second time:\n{place}\n"
+                        ));
                     }
                     if parts.is_some() || !report.violations.is_empty() {
                         let mut failed = failed.lock().expect("nobody panics with it");
@@ -88,7 +80,10 @@ fn run_all(options: &Options) -> Vec<u64> {
                         if let Some(first) = report.violations.first()
                             && failed.len() < TOLD_MAX
                         {
-                            eprintln!("\rseed {} breaks a promise: {first}", report.seed);
+                            tell_aside(format_args!(
+                                "\rseed {} breaks a promise: {first}\n",
+                                report.seed
+                            ));
                         }
                         failed.push(report.seed);
                     }
@@ -101,11 +96,11 @@ fn run_all(options: &Options) -> Vec<u64> {
         }
     });
     progress(options.seeds, options.seeds, began.elapsed());
-    eprintln!();
+    tell_aside(format_args!("\n"));
     let mut failed = failed.into_inner().expect("nobody panics with it");
     failed.sort_unstable();
     if !failed.is_empty() {
-        eprintln!("{} seeds break promises: {failed:?}", failed.len());
+        tell_aside(format_args!("{} seeds break promises: {failed:?}\n", failed.len()));
     }
     failed
 }
@@ -122,20 +117,20 @@ fn parts(first: &sim::Report) -> Option<String> {
 
 fn progress(done: u64, of: u64, after: Duration) {
     let per_s = done as f64 / after.as_secs_f64();
-    eprint!("\r{done} of {of} seeds, {per_s:.0} seeds/s ");
+    tell_aside(format_args!("\r{done} of {of} seeds, {per_s:.0} seeds/s "));
 }
 
 fn tell(seed: u64, options: &Options) {
     let whole = sim::run(seed);
-    println!("seed {seed} breaks {} promises:", whole.violations.len());
+    say(format_args!("seed {seed} breaks {} promises:\n", whole.violations.len()));
     for violation in &whole.violations {
-        println!("  {violation}");
+        say(format_args!("  {violation}\n"));
     }
     if options.shrink {
         let smallest = sim::shrink(seed);
-        println!("the smallest world that breaks the same:\n{}", smallest.trace);
+        say(format_args!("the smallest world that breaks the same:\n{}\n", smallest.trace));
         for violation in &smallest.violations {
-            println!("  {violation}");
+            say(format_args!("  {violation}\n"));
         }
     }
 }
