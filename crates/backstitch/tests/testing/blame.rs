@@ -96,6 +96,34 @@ fn branches_may_overtake_each_other() {
     assert!(report.is_clean(), "{report}");
 }
 
+/// Does things at once without branches, each several times, and lets the first of two win.
+#[workflow]
+async fn entangled(ctx: Ctx, _: ()) -> Result<()> {
+    let one = async |name: &'static str, seconds: u64| -> Result<()> {
+        ctx.step(name, async move |s| {
+            // The first attempt always fails.
+            if s.attempt() == 1 { Err(backstitch::msg("busy")) } else { Ok(()) }
+        })
+        .await?;
+        ctx.sleep(Duration::from_secs(seconds)).await?;
+        ctx.step(&format!("{name} again"), async move |_s| Ok(())).await
+    };
+    let (west, east) = backstitch::join!(one("west", 60), one("east", 60));
+    west.and(east)?;
+    let said = ctx.wait_event::<bool>("approval", "approved", "1 day").optional().await?;
+    if said.is_some() {
+        ctx.sleep(Duration::from_secs(60)).await?;
+    }
+    ctx.step("ship", async move |_s| Ok(())).await
+}
+
+#[test]
+fn what_happens_at_once_and_is_tried_again_is_no_matter_of_luck() {
+    let report = explore(entangled, ()).world(|| ()).event("approved", &true);
+    let report = report.check(|(), _| ()).run().unwrap();
+    assert!(report.is_clean(), "{report}");
+}
+
 /// The undo of its first step does nothing.
 #[workflow]
 async fn leaky(ctx: Ctx, _: ()) -> Result<()> {
