@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use backstitch::{Backstitch, Ctx, Error, Result, StepCtx, workflow};
+use backstitch::{Backstitch, Ctx, Error, Result, Reuse, StepCtx, workflow};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 const ITEMS: u32 = 1_000;
@@ -36,9 +36,12 @@ async fn label_all(ctx: Ctx, items: Vec<u32>) -> Result<BTreeMap<u32, String>> {
 #[tokio::main]
 async fn main() -> std::result::Result<(), Error> {
     let in_flight = InFlight::default();
-    let app =
-        Backstitch::open("memory:").state(in_flight.clone()).register(label_all).run().await?;
-    let handle = app.start(label_all, "labels", (1..=ITEMS).collect()).await?;
+    let app = Backstitch::open(examples::store())
+        .state(in_flight.clone())
+        .register(label_all)
+        .run()
+        .await?;
+    let handle = app.start(label_all, "labels", (1..=ITEMS).collect()).reuse(Reuse::Allow).await?;
     let labels = handle.result().await?;
     let most = in_flight.0.1.load(Ordering::SeqCst);
     let right = labels.iter().filter(|(item, label)| label.ends_with(&format!(" {item}"))).count();

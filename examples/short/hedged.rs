@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use backstitch::timeline::{self, Style};
-use backstitch::{Backstitch, Ctx, Error, Result, Step, StepCtx, select, workflow};
+use backstitch::{Backstitch, Ctx, Error, Result, Reuse, Step, StepCtx, select, workflow};
 
 /// Asks one company, which takes its time.
 fn ride(ctx: &Ctx, company: &str, takes: Duration) -> Step<String> {
@@ -33,8 +33,8 @@ async fn book_ride(ctx: Ctx, _: ()) -> Result<String> {
 
 #[tokio::main]
 async fn main() -> std::result::Result<(), Error> {
-    let app = Backstitch::open("memory:").register(book_ride).run().await?;
-    let handle = app.start(book_ride, "ride-1", ()).await?;
+    let app = Backstitch::open(examples::store()).register(book_ride).run().await?;
+    let handle = app.start(book_ride, "ride-1", ()).reuse(Reuse::Allow).await?;
     println!("booked: {}\n", handle.result().await?);
     print!("{}", timeline::draw(&handle.journal().await?, Style::Plain));
     app.shutdown().await

@@ -32,7 +32,8 @@ pub struct Connection {
     pub desk: Desk,
 }
 
-/// How a worker says something. When this is dropped, the worker has no connection.
+/// How a worker says something. When this is dropped, the worker has no connection; one that wanted no more runs and
+/// has none is forgotten then.
 pub struct Desk {
     shared: Arc<Shared>,
     worker: Arc<Worker>,
@@ -53,6 +54,12 @@ pub enum Farewell {
 impl Drop for Desk {
     fn drop(&mut self) {
         self.worker.disconnect(self.number);
+        if self.worker.has_left()
+            && let Some(workers) = &self.shared.workers
+        {
+            self.worker.gone.send_replace(true);
+            workers.remove(&self.worker);
+        }
     }
 }
 
@@ -223,6 +230,7 @@ async fn watch_lease(shared: Arc<Shared>, worker: Arc<Worker>) {
         tokio::select! {
             biased;
             _ = heard.changed() => {}
+            () = worker.until_gone() => return,
             () = shared.clock.sleep(workers.lease) => break,
         }
     }

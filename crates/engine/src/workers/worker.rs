@@ -177,6 +177,12 @@ impl Worker {
         let _ = newest.wait_for(|newest| *newest != connection).await;
     }
 
+    /// Whether it has said that it leaves, and has nothing that it could come back for.
+    pub(super) fn has_left(&self) -> bool {
+        let state = self.lock();
+        state.draining && state.mail.is_none() && state.leases.is_empty()
+    }
+
     pub(super) fn drain(&self) {
         self.lock().draining = true;
     }

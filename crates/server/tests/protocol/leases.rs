@@ -8,8 +8,10 @@ use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_core::status::Status;
 
+use backstitch_api::worker as wire;
 use backstitch_api::worker::Workflow;
 use backstitch_api::worker::from_server::Message;
+use backstitch_api::worker::from_worker::Message as Said;
 use backstitch_api::worker::refused::Why;
 
 use crate::peer::{LEASE, Peer, T0, hello};
@@ -189,6 +191,20 @@ async fn a_run_that_does_not_fit_the_code_of_a_worker_goes_to_the_next_one_that_
     mended.session = vec![2; 16];
     let mut mended = peer.talk(mended).await.expect("it is taken on");
     assert_eq!(mended.lease().await.lease.id, "a");
+}
+
+#[tokio::test]
+async fn a_worker_that_has_left_in_good_order_is_forgotten() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    worker.say(Said::Drain(wire::Drain {})).await;
+    worker.ping().await;
+    peer.begin("a").await;
+    worker.ping().await;
+    assert!(peer.engine.workers()[0].draining);
+    assert_eq!(peer.status("a").await, Status::Pending, "it wants no more runs");
+    worker.leave().await;
+    assert!(peer.engine.workers().is_empty());
 }
 
 #[tokio::test]

@@ -150,6 +150,13 @@ impl Talk {
         }
     }
 
+    /// Ends the stream, and waits until the server has ended it too.
+    pub async fn leave(self) {
+        let Talk { out, mut incoming, .. } = self;
+        drop(out);
+        while let Ok(Some(_)) = incoming.message().await {}
+    }
+
     pub async fn lease(&mut self) -> Leasehold {
         match self.next().await {
             Ok(Message::Lease(lease)) => Leasehold::new(lease),
