@@ -25,6 +25,7 @@ pub struct Args {
     pub n: Option<u64>,
     pub in_flight: Option<usize>,
     pub dir: Option<PathBuf>,
+    pub server: Option<String>,
 }
 
 impl Args {
@@ -40,6 +41,7 @@ impl Args {
         };
         option("--n", self.n.map(|n| n.to_string()));
         option("--in-flight", self.in_flight.map(|m| m.to_string()));
+        option("--server", self.server.clone());
         option("--dir", self.dir.as_ref().map(|dir| dir.display().to_string()));
         arguments
     }
@@ -61,6 +63,7 @@ const OPTIONS: &str = "OPTIONS:
   --json         one JSON object per line instead of a table
   --n N          how many workflows (w7: how many recoveries; growth: of the largest size)
   --in-flight M  how many at a time (w4 and w6: how many starts; not for w5, w7 and growth)
+  --server URL   this process works for the server there, and asks it (w1a and w1b)
   --dir PATH     where the files are written; its disk is what is measured";
 
 /// Reads the arguments after the name of the program.
@@ -77,6 +80,7 @@ pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Invocation> 
             "--json" => args.output = Output::Json,
             "--n" => args.n = Some(positive(&argument, &value()?)?),
             "--in-flight" => args.in_flight = Some(positive(&argument, &value()?)? as usize),
+            "--server" => args.server = Some(value()?),
             "--dir" => args.dir = Some(value()?.into()),
             option if option.starts_with('-') => {
                 return Err(format!("there is no option {option}\n\n{}", usage()).into());

@@ -60,7 +60,7 @@ fn run(workload: Workload, args: &Args) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let n = args.n.unwrap_or(workload.n());
     let in_flight = args.in_flight.unwrap_or(workload.in_flight());
-    for measured in workload.measure(&runtime, dir.path(), n, in_flight)? {
+    for measured in workload.measure(&runtime, dir.path(), args.server.as_deref(), n, in_flight)? {
         report::print(&measured, &references, args.output)?;
     }
     Ok(())

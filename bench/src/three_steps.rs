@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use backstitch::{Ctx, workflow};
+use backstitch::{Backstitch, Ctx, workflow};
 
 use crate::receipt::Receipt;
 use crate::report::Measured;
@@ -16,13 +16,25 @@ async fn three_steps(ctx: Ctx, number: u64) -> backstitch::Result<Receipt> {
     ctx.step("ship", body).await
 }
 
-pub async fn measure(name: &str, dir: &Path, n: u64, in_flight: usize) -> Result<Measured> {
-    let app = store_dir::open(dir)?.register(three_steps).run().await?;
+pub async fn measure(
+    name: &str,
+    dir: &Path,
+    server: Option<&str>,
+    n: u64,
+    in_flight: usize,
+) -> Result<Measured> {
+    let builder = match server {
+        None => store_dir::open(dir)?,
+        Some(url) => Backstitch::open(url),
+    };
+    let app = builder.register(three_steps).run().await?;
+    // A server may have those of an earlier measurement.
+    let pid = std::process::id();
     let starter = app.clone();
     let laps = closed_loop::run(n, in_flight, move |number| {
         let app = starter.clone();
         async move {
-            let handle = app.start(three_steps, format!("order-{number}"), number).await?;
+            let handle = app.start(three_steps, format!("order-{pid}-{number}"), number).await?;
             let receipt = handle.result().await?;
             assert_eq!(receipt.number, number, "each workflow gets its own result");
             Ok(())

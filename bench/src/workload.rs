@@ -102,18 +102,27 @@ impl Workload {
         }
     }
 
+    /// Whether it can be measured at a server.
+    fn is_for_a_server(self) -> bool {
+        matches!(self, Workload::ThreeSteps | Workload::ThreeStepsAlone)
+    }
+
     pub fn measure(
         self,
         runtime: &Runtime,
         dir: &Path,
+        server: Option<&str>,
         n: u64,
         in_flight: usize,
     ) -> Result<Vec<Measured>> {
         let name = self.name();
         let one = |measured: Result<Measured>| measured.map(|measured| vec![measured]);
         match self {
+            _ if server.is_some() && !self.is_for_a_server() => {
+                Err(format!("{name} is not for a server; w1a and w1b are").into())
+            }
             Workload::ThreeSteps | Workload::ThreeStepsAlone => {
-                one(runtime.block_on(three_steps::measure(name, dir, n, in_flight)))
+                one(runtime.block_on(three_steps::measure(name, dir, server, n, in_flight)))
             }
             Workload::Undone => one(runtime.block_on(undone::measure(name, dir, n, in_flight))),
             Workload::Parallel => one(runtime.block_on(parallel::measure(name, dir, n, in_flight))),

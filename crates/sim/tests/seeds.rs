@@ -37,3 +37,9 @@ fn t11_a_run_that_waits_for_its_turn_is_not_forgotten() {
         assert_eq!(sim::run(seed).violations, [] as [&str; 0], "seed {seed}");
     }
 }
+
+/// Its sleep is over at the very instant at which nobody wants it any more.
+#[test]
+fn r5_a_body_that_ends_at_the_instant_of_its_cancel_may_tell_how() {
+    assert_eq!(sim::run(40_086_380).violations, [] as [&str; 0]);
+}

@@ -33,8 +33,9 @@ enum Wanted {
     NoAndSettles,
     /// It is to be dropped where it stands; by the next row of its run the owner has done so.
     NoAndStops,
-    /// That next row is durable.
-    Stopped,
+    /// That next row has been durable since this instant of steady time. A body whose await is over at the same
+    /// instant may still come to its end: what it has done is better known than not.
+    StoppedSince(i64),
 }
 
 #[derive(Default)]
@@ -92,7 +93,9 @@ impl GivenUp {
                 if steady_us - since_us > timeout_us.saturating_add(SLACK_US) {
                     self.violations.push(format!("P9: {kind:?} {name} outlives its timeout"));
                 }
-                if wanted == Wanted::Stopped {
+                if let Wanted::StoppedSince(at_us) = wanted
+                    && steady_us > at_us
+                {
                     self.violations.push(format!("R5: {name} is to be dropped, and goes on"));
                 }
             }
@@ -102,7 +105,7 @@ impl GivenUp {
             Entry::Durable { run, row } => {
                 for at_work in self.at_work.values_mut().filter(|a| a.run == *run) {
                     if at_work.wanted == Wanted::NoAndStops {
-                        at_work.wanted = Wanted::Stopped;
+                        at_work.wanted = Wanted::StoppedSince(steady_us);
                     }
                 }
                 row.events.iter().for_each(|event| self.read(*run, event));

@@ -125,7 +125,7 @@ fn r5_a_body_that_may_settle_is_not_dropped_and_one_that_is_to_stop_does() {
         with([begins(Kind::Body, 1, 1), decision(), ends(1, How::Dropped), row(vec![left.into()])]);
     assert!(breaks(&given_up::check(&dropped), "R5"));
 
-    let ends_as = |how| {
+    let ends_as = |how, after_us| {
         let mut policy = StepPolicy::step_default();
         policy.on_abandon = backstitch::core::retry::OnAbandon::Cancel as i32;
         let first = StepStarted { ord: 1, attempt: 1, policy: Some(policy) };
@@ -134,11 +134,12 @@ fn r5_a_body_that_may_settle_is_not_dropped_and_one_that_is_to_stop_does() {
             begins(Kind::Body, 1, 1),
             decision(),
             row(Vec::new()),
-            ends(1, how),
+            later(ends(1, how), after_us),
         ]))
     };
-    assert!(breaks(&ends_as(How::Well(String::new())), "R5"));
-    assert_eq!(ends_as(How::Dropped), [] as [&str; 0]);
+    assert!(breaks(&ends_as(How::Well(String::new()), 1), "R5"));
+    assert_eq!(ends_as(How::Dropped, 1), [] as [&str; 0]);
+    assert_eq!(ends_as(How::Well(String::new()), 0), [] as [&str; 0], "at the same instant");
 }
 
 #[test]
