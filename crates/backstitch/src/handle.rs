@@ -4,13 +4,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use backstitch_core::attribute::AttributeChange;
-use backstitch_core::event::{BlockKind, CauseKind, RollbackCause, RollbackOutcome};
+use backstitch_core::event::BlockKind;
 use backstitch_core::failure::Failure;
 use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxKind;
 use backstitch_core::payload::Payload;
 use backstitch_core::row::Row;
-use backstitch_core::run::{Ending, Phase, RollbackProgress, Run, WaitsFor};
+use backstitch_core::run::{RollbackProgress, Run, WaitsFor};
 use backstitch_core::status::Status;
 use backstitch_engine::Engine;
 use backstitch_engine::view::RunView;
@@ -310,63 +310,23 @@ impl<T: DeserializeOwned> Handle<T> {
     /// rollback cannot go on without a person ([`Handle::closed`] goes on waiting); `Decode` when
     /// the result is not of type `T`; `Stopped` when Backstitch is stopped meanwhile.
     pub async fn result(&self) -> Result<T, Error> {
-        let run = self.engine.settled(self.run).await?;
-        let rollback = run.rollback_progress();
-        let ended = |kind, what: &str, failure: Option<&Failure>| {
-            let why = failure.map(|failure| format!(": {failure}")).unwrap_or_default();
-            let back = match rollback.outcome {
-                RollbackOutcome::None => String::new(),
-                RollbackOutcome::Complete => " (everything was undone)".into(),
-                RollbackOutcome::Incomplete => " (the rollback is incomplete)".into(),
-            };
-            let message = format!("execution {:?} {what}{why}{back}", self.id);
-            Error::of_execution(kind, message, failure.cloned(), rollback)
+        let outcome = self.engine.outcome(self.run).await?;
+        let kind = match outcome.status() {
+            Status::Succeeded => return self.decode(&outcome.output.unwrap_or_default()),
+            Status::Failed => ErrorKind::Failed,
+            Status::Cancelled if outcome.was_rolled_back_on_request() => ErrorKind::RolledBack,
+            Status::Cancelled => ErrorKind::Cancelled,
+            Status::Terminated => ErrorKind::Terminated,
+            // Nothing else is an outcome.
+            Status::Stuck
+            | Status::Pending
+            | Status::Running
+            | Status::Suspended
+            | Status::Paused
+            | Status::Blocked
+            | Status::RollingBack => ErrorKind::Stuck,
         };
-        match &run.phase {
-            Phase::Closed(Ending::Succeeded(output)) => self.decode(output),
-            Phase::Closed(Ending::Failed(failure)) => {
-                Err(ended(ErrorKind::Failed, "failed", Some(failure)))
-            }
-            Phase::Closed(Ending::Cancelled) => {
-                let by = run.ended_by();
-                let (kind, what) = match by.as_ref().map(RollbackCause::kind) {
-                    Some(CauseKind::Requested) => (ErrorKind::RolledBack, "was rolled back"),
-                    _ => (ErrorKind::Cancelled, "was cancelled"),
-                };
-                let what = by.map_or_else(|| what.to_owned(), |by| asked_by(what, &by));
-                Err(ended(kind, &what, None))
-            }
-            Phase::Closed(Ending::Terminated) => {
-                let what = "was terminated";
-                let what = run.ended_by().map_or(what.to_owned(), |by| asked_by(what, &by));
-                Err(ended(ErrorKind::Terminated, &what, None))
-            }
-            Phase::Closed(Ending::Killed { by, reason, .. }) => {
-                let what = match reason.as_str() {
-                    "" => format!("was killed by {by}"),
-                    reason => format!("was killed by {by} ({reason})"),
-                };
-                Err(ended(ErrorKind::Terminated, &what, None))
-            }
-            Phase::Forward | Phase::RollingBack => {
-                let failure = run
-                    .rollback
-                    .as_ref()
-                    .and_then(|rollback| rollback.causes.first()?.failure.as_ref());
-                let message = format!(
-                    "execution {:?} is stuck: {} of {} undos failed for good; retry or waive them",
-                    self.id, rollback.failed, rollback.of
-                );
-                Err(Error::of_execution(ErrorKind::Stuck, message, failure.cloned(), rollback))
-            }
-        }
-    }
-}
-
-/// `what by whom (why)`.
-fn asked_by(what: &str, asked: &RollbackCause) -> String {
-    match asked.reason.as_str() {
-        "" => format!("{what} by {}", asked.by),
-        reason => format!("{what} by {} ({reason})", asked.by),
+        let (message, rollback) = (outcome.sentence(&self.id), outcome.rollback_progress());
+        Err(Error::of_execution(kind, message, outcome.failure, rollback))
     }
 }

@@ -7,9 +7,11 @@
 mod apply;
 mod back;
 mod events;
+mod outcome;
 mod told;
 mod view;
 
+pub use outcome::Outcome;
 pub(crate) use told::Told;
 pub use view::{RollbackProgress, WaitsFor};
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
+use backstitch_core::run::Outcome;
 use backstitch_store::{RunNo, Store};
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -42,6 +43,10 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
 
     /// As [`Engine::delete`](crate::Engine::delete).
     fn delete(&self, run: RunNo, by: &str, reason: &str) -> BoxFuture<Result<(), Error>>;
+
+    /// As [`Engine::outcome`](crate::Engine::outcome). Nothing if it cannot be told: the journal tells it, or what
+    /// is wrong.
+    fn outcome(&self, run: RunNo) -> BoxFuture<Option<Outcome>>;
 
     /// Completes when it is worth to look at the run again; perhaps before that.
     fn wait(&self, run: RunNo, awaited: Awaited) -> BoxFuture<()>;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use backstitch_core::inbox::InboxKind;
-use backstitch_core::run::{Published, Run};
+use backstitch_core::run::{Outcome, Published, Run};
 use backstitch_core::status::Status;
 use backstitch_store::{ErrorKind as StoreErrorKind, RunNo};
 use tokio::sync::watch;
@@ -30,6 +30,22 @@ impl Engine {
             (settled && ahead == Ahead::Nothing).then_some(view.run)
         };
         self.wait_for(run, Awaited::Settled, seen, looked).await
+    }
+
+    /// What came of the run, as soon as it is closed or stuck.
+    ///
+    /// # Errors
+    /// As [`Engine::settled`].
+    pub async fn outcome(&self, run: RunNo) -> Result<Outcome, Error> {
+        if let Some(host) = &self.shared.host {
+            tokio::select! {
+                // If it cannot say, one looks oneself.
+                outcome = host.outcome(run) => if let Some(outcome) = outcome { return Ok(outcome) },
+                () = self.shared.stop_asked() => return Err(stopped()),
+            }
+        }
+        let run = self.settled(run).await?;
+        Ok(run.outcome(run.status(true)))
     }
 
     /// Waits until the run is closed, however often it gets stuck before.

@@ -2,6 +2,7 @@
 
 mod client;
 mod mail;
+mod outgoing;
 mod worker;
 
 pub use client::ClientService;

@@ -1257,10 +1257,87 @@ pub mod watch_request {
     }
 }
 /// Said once for each number, then nobody waits under it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchAnswer {
     #[prost(uint64, tag = "1")]
     pub number: u64,
+    /// What has come of the run that is `settled` or `closed`. Absent if it is large, or cannot be told: then the journal
+    /// tells it, or the answer to Run what is wrong.
+    #[prost(message, optional, tag = "2")]
+    pub outcome: ::core::option::Option<Outcome>,
+}
+/// What has come of a run that is closed, or stuck. The enums are numbered as in docs/journal.md.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Outcome {
+    /// Succeeded, failed, cancelled, terminated or stuck.
+    #[prost(uint32, tag = "1")]
+    pub status: u32,
+    /// What the code has returned, if it succeeded.
+    #[prost(message, optional, tag = "2")]
+    pub output: ::core::option::Option<Payload>,
+    /// Why it failed, or why the rollback was begun that is stuck.
+    #[prost(message, optional, tag = "3")]
+    pub failure: ::core::option::Option<Failure>,
+    /// Who cancelled, terminated or killed it, and why.
+    #[prost(message, optional, tag = "4")]
+    pub ended_by: ::core::option::Option<RollbackCause>,
+    /// Whether it was killed, with debts left.
+    #[prost(bool, tag = "5")]
+    pub killed: bool,
+    /// How its last rollback came out, or would with what is known now: none, complete or incomplete.
+    #[prost(uint32, tag = "6")]
+    pub rollback: u32,
+    /// Undos that succeeded or were not needed, those in the plan, and those that failed for good and are still owed.
+    #[prost(uint32, tag = "7")]
+    pub undos_done: u32,
+    #[prost(uint32, tag = "8")]
+    pub undos_of: u32,
+    #[prost(uint32, tag = "9")]
+    pub undos_failed: u32,
+}
+/// As in docs/journal.md.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Failure {
+    #[prost(uint32, tag = "1")]
+    pub class: u32,
+    #[prost(uint32, tag = "2")]
+    pub origin: u32,
+    #[prost(uint32, tag = "3")]
+    pub effect: u32,
+    #[prost(string, tag = "4")]
+    pub type_name: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub code: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub message: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "7")]
+    pub details: ::core::option::Option<Payload>,
+    #[prost(message, repeated, tag = "8")]
+    pub causes: ::prost::alloc::vec::Vec<failure::Cause>,
+    #[prost(uint64, optional, tag = "9")]
+    pub retry_after_us: ::core::option::Option<u64>,
+}
+/// Nested message and enum types in `Failure`.
+pub mod failure {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Cause {
+        #[prost(string, tag = "1")]
+        pub type_name: ::prost::alloc::string::String,
+        #[prost(string, tag = "2")]
+        pub message: ::prost::alloc::string::String,
+    }
+}
+/// As in docs/journal.md.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RollbackCause {
+    #[prost(uint32, tag = "1")]
+    pub kind: u32,
+    #[prost(message, optional, tag = "2")]
+    pub failure: ::core::option::Option<Failure>,
+    #[prost(string, tag = "3")]
+    pub by: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
 }
 /// Generated client implementations.
 pub mod client_client {

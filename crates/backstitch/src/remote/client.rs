@@ -12,6 +12,7 @@ use backstitch_api::PROTOCOL;
 use backstitch_api::client::{self as api, client_client::ClientClient};
 use backstitch_core::attribute::{AttributeChange, AttributeValue};
 use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
+use backstitch_core::run::Outcome;
 use backstitch_engine::events::{EventAccepted, EventPost};
 use backstitch_engine::host::{Awaited, Host};
 use backstitch_engine::life::RestartRequest;
@@ -136,8 +137,14 @@ impl Host for RemoteHost {
         ask(async move { stub.delete(request).await }, |_| Ok(()))
     }
 
+    fn outcome(&self, run: RunNo) -> BoxFuture<Option<Outcome>> {
+        let told = self.watch.wait(run, words::awaited(Awaited::Settled));
+        Box::pin(async move { told.await.as_ref().and_then(words::outcome) })
+    }
+
     fn wait(&self, run: RunNo, awaited: Awaited) -> BoxFuture<()> {
-        self.watch.wait(run, words::awaited(awaited))
+        let told = self.watch.wait(run, words::awaited(awaited));
+        Box::pin(async move { drop(told.await) })
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Tenancy {
     grant: Grant,
     /// The last row of the inbox that the worker was sent.
     sent: u64,
+    /// Whether there may be rows after it: looking costs a read of the store.
+    may_have_more: bool,
     /// The append id of the last row, and when it was committed.
     last: Option<(Vec<u8>, i64)>,
     called: Option<Called>,
@@ -98,6 +100,7 @@ impl Tenancy {
             live,
             grant,
             sent,
+            may_have_more: false,
             last: None,
             called: None,
             patience: None,
@@ -143,12 +146,13 @@ impl Tenancy {
             Some((header.append_id, header.at_us))
         });
         if entry == Entry::Adopted {
-            self.push_inbox().await;
+            self.look_into_inbox().await;
             return Ok(());
         }
         let rows = self.shared.store.journal(self.run, 0, ROWS_WITH_LEASE).await?;
         let inbox = self.shared.store.inbox(self.run, self.sent, INBOX_PAGE).await?;
         self.sent = inbox.last().map_or(self.sent, |row| row.number);
+        self.may_have_more = inbox.len() >= INBOX_PAGE;
         self.tell_lease(info, rows, inbox).await;
         Ok(())
     }
@@ -180,7 +184,7 @@ impl Tenancy {
                 }
                 Next::Offer(Offer::Resumed { inbox }) => {
                     self.sent = inbox.clamp(self.follower.run().inbox_read, self.sent);
-                    self.push_inbox().await
+                    self.look_into_inbox().await
                 }
                 Next::Offer(Offer::Forgotten) => Some(Over::Lost),
                 Next::Over(why) => {
@@ -230,7 +234,8 @@ impl Tenancy {
 
     async fn handle(&mut self, mail: Mail) -> Option<Over> {
         match mail {
-            Mail::Inbox(_) => self.push_inbox().await,
+            Mail::Inbox(Some(row)) if row.number <= self.sent => None,
+            Mail::Inbox(_) => self.look_into_inbox().await,
             Mail::Called => {
                 self.called = Some(Called::Told);
                 self.answer_call().await
@@ -256,9 +261,14 @@ impl Tenancy {
         self.grant.worker.send(ToWorker::Revoke { run, fence, why, in_good_order }).await;
     }
 
+    async fn look_into_inbox(&mut self) -> Option<Over> {
+        self.may_have_more = true;
+        self.push_inbox().await
+    }
+
     /// Sends the worker what has come from outside, as far as it has room for it.
     async fn push_inbox(&mut self) -> Option<Over> {
-        loop {
+        while self.may_have_more {
             let unread = self.sent - self.follower.run().inbox_read;
             if unread >= INBOX_PAGE as u64 {
                 // The rest when the worker has read some of it.
@@ -279,6 +289,7 @@ impl Tenancy {
                     continue;
                 }
             };
+            self.may_have_more = rows.len() >= INBOX_PAGE;
             let last = rows.last()?;
             self.sent = last.number;
             if rows.iter().any(|row| row.kind == InboxKind::Kill) {
@@ -289,6 +300,7 @@ impl Tenancy {
             let (run, fence) = (self.run, self.grant.fence);
             self.grant.worker.send(ToWorker::Inbox { run, fence, rows }).await;
         }
+        None
     }
 
     /// Judges a row, writes it, and says what became of it.
@@ -342,7 +354,10 @@ impl Tenancy {
                 (Written::Durable { at_us }, closed.then_some(Over::Closed))
             }
             Committed::Void => match self.load_again().await {
-                Ok(()) => (Written::Unread("something stands unread".into()), None),
+                Ok(()) => {
+                    self.may_have_more = true;
+                    (Written::Unread("something stands unread".into()), None)
+                }
                 Err(error) => (Written::Lost(error.to_string()), Some(Over::Failed(error))),
             },
             Committed::NotOurs(why) => (Written::Lost(why), Some(Over::Lost)),
@@ -391,7 +406,7 @@ impl Tenancy {
                 Ok(Heard::Call) => self.called = Some(Called::Told),
                 Ok(Heard::NotYet(read)) => {
                     self.called = Some(read);
-                    let over = self.push_inbox().await;
+                    let over = self.look_into_inbox().await;
                     if over.is_some() {
                         return over;
                     }

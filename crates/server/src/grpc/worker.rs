@@ -6,33 +6,26 @@ use std::time::Duration;
 use backstitch_api::worker as wire;
 use backstitch_api::{PROTOCOL, worker::from_server::Message};
 use backstitch_core::limits::ROW_PAYLOAD_BYTES_SOFT_MAX;
-use backstitch_engine::workers::{
-    Connection, Desk, Farewell, Held, Introduction, OfferedRow, ToWorker,
-};
+use backstitch_engine::workers::{Connection, Desk, Farewell, Held, Introduction, OfferedRow};
 use backstitch_engine::{Engine, Error, ErrorKind};
 use backstitch_store::RunNo;
 use futures_util::Stream;
-use futures_util::stream::poll_fn;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tonic::{Request, Response, Status, Streaming};
 use wire::from_worker;
 use wire::worker_server::{Worker, WorkerServer};
 
 use crate::grpc::mail;
+use crate::grpc::outgoing::Outgoing;
 
 /// How long a worker may take to say Hello.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
-
-/// What is made ready for the wire of one worker at most: beyond it, who reads too slowly is waited for.
-const WIRE_MESSAGES_MAX: usize = 64;
 
 /// What an append may have besides its payloads, in bytes: names, policies, failures.
 const APPEND_OVERHEAD_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What a message may have besides an append, in bytes.
 const MESSAGE_OVERHEAD_BYTES_MAX: usize = 64 * 1024;
-
-type ToWire = mpsc::Sender<Result<wire::FromServer, Status>>;
 
 /// Serves workers from one engine.
 pub struct WorkerService {
@@ -88,13 +81,10 @@ impl Worker for WorkerService {
         let connection = self.engine.join(introduction(first)?).await.map_err(status)?;
         let welcome = self.welcome(&connection);
         let Connection { mail, desk, .. } = connection;
-        let (to_wire, mut on_wire) = mpsc::channel(WIRE_MESSAGES_MAX);
-        send(&to_wire, Message::Welcome(welcome)).await;
-        // Two tasks: while one waits for a worker that reads slowly, the other goes on.
-        let reader = Reader { engine: self.engine.clone(), desk, to_wire: to_wire.clone() };
-        tokio::spawn(reader.read(incoming));
-        tokio::spawn(write(mail, to_wire));
-        let outgoing = poll_fn(move |cx| on_wire.poll_recv(cx));
+        let (outgoing, replies, end) = Outgoing::new(welcome, mail);
+        // A task of its own: it goes on while the worker reads slowly.
+        let reader = Reader { engine: self.engine.clone(), desk, replies };
+        tokio::spawn(reader.read(incoming, end));
         Ok(Response::new(Box::pin(outgoing)))
     }
 
@@ -115,38 +105,23 @@ impl Worker for WorkerService {
     }
 }
 
-async fn send(to_wire: &ToWire, message: Message) {
-    // A worker that is gone hears nothing.
-    let _ = to_wire.send(Ok(wire::FromServer { message: Some(message) })).await;
-}
-
-/// Sends what the engine has to say, until it says no more.
-async fn write(mut mail: mpsc::Receiver<ToWorker>, to_wire: ToWire) {
-    while let Some(told) = mail.recv().await {
-        for message in mail::messages(told) {
-            if to_wire.send(Ok(message)).await.is_err() {
-                return;
-            }
-        }
-    }
-}
-
 /// Hears what one worker says on one connection.
 struct Reader {
     engine: Engine,
     desk: Desk,
-    to_wire: ToWire,
+    replies: mpsc::Sender<Message>,
 }
 
 impl Reader {
-    async fn read(self, mut incoming: Streaming<wire::FromWorker>) {
-        let end = tokio::select! {
-            end = self.read_all(&mut incoming) => end,
-            () = self.to_wire.closed() => return,
+    async fn read(self, mut incoming: Streaming<wire::FromWorker>, end: oneshot::Sender<Status>) {
+        let why = tokio::select! {
+            why = self.read_all(&mut incoming) => why,
+            () = self.replies.closed() => return,
             over = self.desk.until_over() => Some(farewell(over)),
         };
-        if let Some(end) = end {
-            let _ = self.to_wire.try_send(Err(end));
+        if let Some(why) = why {
+            // A worker that is gone hears nothing.
+            let _ = end.send(why);
         }
     }
 
@@ -175,7 +150,9 @@ impl Reader {
             Some(Said::Ping(wire::Ping { number })) => {
                 self.desk.ping();
                 let now_us = self.engine.clock().now_us();
-                send(&self.to_wire, Message::Pong(wire::Pong { number, now_us })).await;
+                let pong = Message::Pong(wire::Pong { number, now_us });
+                // A worker that is gone hears nothing.
+                let _ = self.replies.send(pong).await;
             }
             Some(Said::Append(append)) => {
                 let row = offered(append, append_bytes_max(&self.engine))?;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use backstitch::core::event::{BlockKind, CauseKind};
+use backstitch::Failure as Told;
+use backstitch::core::event::BlockKind;
 use backstitch::core::run::{Ending, Phase, Run, WaitsFor as Waits};
 use backstitch::core::step::{Step as Folded, StepPhase};
 use backstitch::core::undo::UndoPhase;
 use backstitch::engine::view::RunView;
-use backstitch::{Failure as Told, RollbackCause};
 use backstitch_api::http::{
     Block, Execution, Failure, Matter, Outcome, Problem, Rollback, Status, Step, Undo, Value,
     WaitsFor,
@@ -204,6 +204,7 @@ fn outcome(view: &RunView) -> Outcome {
     let (run, new) = (&*view.run, &view.info.new);
     let status = view.status();
     let settled = status.is_closed() || status == backstitch::Status::Stuck;
+    let message = run.outcome(status).sentence(&new.id);
     let (status, failure) = (Status::from(status), failure(run));
     Outcome {
         namespace: new.namespace.clone(),
@@ -217,53 +218,6 @@ fn outcome(view: &RunView) -> Outcome {
         },
         failure: failure.map(Failure::from),
         rollback: rollback(run),
-        message: sentence(run, status, failure),
-    }
-}
-
-/// How it came out, for people.
-fn sentence(run: &Run, status: Status, failure: Option<&Told>) -> String {
-    let id = &run.started.id;
-    let progress = run.rollback_progress();
-    let back = match progress.outcome {
-        backstitch::RollbackOutcome::None => "",
-        backstitch::RollbackOutcome::Complete => " (everything was undone)",
-        backstitch::RollbackOutcome::Incomplete => " (the rollback is incomplete)",
-    };
-    let why = failure.map(|failure| format!(": {failure}")).unwrap_or_default();
-    let asked = |what: &str| match run.ended_by() {
-        Some(RollbackCause { by, reason, .. }) if reason.is_empty() => format!("{what} by {by}"),
-        Some(RollbackCause { by, reason, .. }) => format!("{what} by {by} ({reason})"),
-        None => what.to_owned(),
-    };
-    match status {
-        Status::Succeeded => format!("execution {id:?} succeeded"),
-        Status::Failed => format!("execution {id:?} failed{why}{back}"),
-        Status::Cancelled => {
-            let requested = run.ended_by().is_some_and(|by| by.kind() == CauseKind::Requested);
-            let what = if requested { "was rolled back" } else { "was cancelled" };
-            format!("execution {id:?} {}{back}", asked(what))
-        }
-        Status::Terminated => match &run.phase {
-            Phase::Closed(Ending::Killed { by, .. }) => {
-                format!("execution {id:?} was killed by {by}{back}")
-            }
-            Phase::Closed(_) | Phase::Forward | Phase::RollingBack => {
-                format!("execution {id:?} {}{back}", asked("was terminated"))
-            }
-        },
-        Status::Stuck => format!(
-            "execution {id:?} is stuck{why}: {} of {} undos failed for good; retry or waive them",
-            progress.failed, progress.of
-        ),
-        Status::Pending
-        | Status::Running
-        | Status::Suspended
-        | Status::Paused
-        | Status::Blocked
-        | Status::RollingBack => {
-            let status = backstitch::Status::from(status).name().replace('_', " ");
-            format!("execution {id:?} is not over: it is {status}")
-        }
+        message,
     }
 }

@@ -11,4 +11,5 @@ mod asking;
 mod breaks;
 mod ends;
 mod leases;
+mod outcomes;
 mod welcome;

@@ -29,7 +29,7 @@ struct State {
     /// To the server, while there is a stream.
     out: Option<mpsc::UnboundedSender<api::WatchRequest>>,
     next: u64,
-    waits: HashMap<u64, oneshot::Sender<()>>,
+    waits: HashMap<u64, oneshot::Sender<Option<api::Outcome>>>,
 }
 
 /// Somebody waits as long as this lives.
@@ -65,17 +65,18 @@ impl Watch {
         self.state.lock().expect("no code runs under this lock")
     }
 
-    pub fn wait(&self, run: RunNo, what: What) -> BoxFuture<()> {
+    /// Completes when it is worth to look at the run; with what has come of it, if the server tells that.
+    pub fn wait(&self, run: RunNo, what: What) -> BoxFuture<Option<api::Outcome>> {
         let watch = self.clone();
         Box::pin(async move {
             let (told, tells) = oneshot::channel();
             let _wait = watch.ask(run, what, told);
             // Also when the stream ends: then there is nothing to wait for but the server.
-            let _ = tokio::time::timeout(LOOK_AFTER, tells).await;
+            tokio::time::timeout(LOOK_AFTER, tells).await.ok()?.ok()?
         })
     }
 
-    fn ask(&self, run: RunNo, what: What, told: oneshot::Sender<()>) -> Wait {
+    fn ask(&self, run: RunNo, what: What, told: oneshot::Sender<Option<api::Outcome>>) -> Wait {
         let state = &mut *self.lock();
         if state.out.is_none() {
             let (out, outgoing) = mpsc::unbounded_channel();
@@ -93,10 +94,10 @@ impl Watch {
     async fn listen(mut self, outgoing: Outgoing<api::WatchRequest>) {
         if let Ok(answers) = self.stub.watch(outgoing).await {
             let mut answers = answers.into_inner();
-            while let Ok(Some(api::WatchAnswer { number })) = answers.message().await {
+            while let Ok(Some(api::WatchAnswer { number, outcome })) = answers.message().await {
                 if let Some(told) = self.lock().waits.remove(&number) {
                     // Perhaps he has just gone.
-                    let _ = told.send(());
+                    let _ = told.send(outcome);
                 }
             }
         }

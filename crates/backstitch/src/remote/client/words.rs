@@ -4,6 +4,7 @@ use backstitch_api::client as api;
 use backstitch_api::client::watch_request::{Closed, Published, Settled, What};
 use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxRow;
+use backstitch_core::run::Outcome;
 use backstitch_core::status::Status as RunStatus;
 use backstitch_engine::host::Awaited;
 use backstitch_engine::start::{Conflict, Retention, Reuse, StartAnswer, StartRequest};
@@ -72,6 +73,12 @@ pub(super) fn awaited(awaited: Awaited) -> What {
         Awaited::Published { key, seq } => What::Published(Published { key, seq }),
         Awaited::Row(seq) => What::RowAfter(seq),
     }
+}
+
+/// What came of a run; nothing if it is not known what its status means.
+pub(super) fn outcome(told: &api::Outcome) -> Option<Outcome> {
+    status(told.status)?;
+    Some(same(told))
 }
 
 fn status(number: u32) -> Option<RunStatus> {

@@ -4,17 +4,24 @@ use std::collections::HashMap;
 use std::pin::Pin;
 
 use backstitch_api::client as wire;
+use backstitch_core::run::Outcome;
 use backstitch_engine::{Engine, Error, ErrorKind};
 use backstitch_store::RunNo;
 use futures_util::Stream;
 use futures_util::stream::poll_fn;
+use prost::Message;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tonic::{Status, Streaming};
 use wire::watch_request::{Published, What};
 
+use super::words;
+
 /// What one caller may wait for at a time on one stream: each is a task here.
 const WAITS_MAX: usize = 10_000;
+
+/// The largest outcome that is sent along, in bytes.
+const OUTCOME_BYTES_MAX: usize = 4 * 1024;
 
 /// Answers that are made ready for a caller that reads slowly.
 const ANSWERS_MAX: usize = 64;
@@ -75,18 +82,20 @@ async fn answer(
                 let (engine, over) = (engine.clone(), over_in.clone());
                 let wait = tokio::spawn(async move {
                     // Whoever looks is told what is wrong; and a server that stops tells all of them.
-                    match until(&engine, RunNo(run), what).await {
-                        Err(error) if error.kind() == ErrorKind::Stopped => {}
-                        Ok(()) | Err(_) => drop(over.send(number)),
-                    }
+                    let outcome = match until(&engine, RunNo(run), what).await {
+                        Ok(outcome) => outcome.as_ref().and_then(small_enough),
+                        Err(error) if error.kind() == ErrorKind::Stopped => return,
+                        Err(_) => None,
+                    };
+                    let _ = over.send(wire::WatchAnswer { number, outcome });
                 });
                 if let Some(same) = waits.0.insert(number, wait.abort_handle()) {
                     same.abort();
                 }
             }
-            Some(number) = over.recv() => {
-                waits.0.remove(&number);
-                if out.send(Ok(wire::WatchAnswer { number })).await.is_err() {
+            Some(answer) = over.recv() => {
+                waits.0.remove(&answer.number);
+                if out.send(Ok(answer)).await.is_err() {
                     return None;
                 }
             }
@@ -94,13 +103,21 @@ async fn answer(
     }
 }
 
-async fn until(engine: &Engine, run: RunNo, what: What) -> Result<(), Error> {
+async fn until(engine: &Engine, run: RunNo, what: What) -> Result<Option<Outcome>, Error> {
     match what {
-        What::Settled(_) => engine.settled(run).await.map(drop),
-        What::Closed(_) => engine.closed(run).await.map(drop),
-        What::Published(Published { key, seq }) => {
-            engine.published_after(run, &key, seq).await.map(drop)
+        What::Settled(_) => engine.outcome(run).await.map(Some),
+        What::Closed(_) => {
+            let run = engine.closed(run).await?;
+            Ok(Some(run.outcome(run.status(true))))
         }
-        What::RowAfter(seq) => engine.next_rows(run, seq, 1).await.map(drop),
+        What::Published(Published { key, seq }) => {
+            engine.published_after(run, &key, seq).await.map(|_| None)
+        }
+        What::RowAfter(seq) => engine.next_rows(run, seq, 1).await.map(|_| None),
     }
+}
+
+/// What is sent along with the answer; whoever is answered slowly must not fill the memory.
+fn small_enough(outcome: &Outcome) -> Option<wire::Outcome> {
+    (outcome.encoded_len() <= OUTCOME_BYTES_MAX).then(|| words::same(outcome))
 }
