@@ -14,7 +14,7 @@ use tracing_subscriber::filter::LevelFilter;
 const ENV_PREFIX: &str = "BACKSTITCH_";
 
 /// Names in the environment that are not settings of a server.
-const ENV_OF_OTHERS: &[&str] = &["SERVER", "EXPLORE", "BUSY_SECONDS"];
+const ENV_OF_OTHERS: &[&str] = &["SERVER", "EXPLORE", "BUSY_SECONDS", "SOAK_SECONDS"];
 
 /// The settings, each with what it is if nobody says so, and what it means.
 pub const KEYS: &[(&str, &str, &str)] = &[

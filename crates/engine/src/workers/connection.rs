@@ -282,12 +282,12 @@ impl Desk {
         }
     }
 
-    /// Gives a run back, of which the inbox was read up to `inbox`; with `trouble` if it cannot be worked on at
-    /// all. One that the worker has not got is passed over.
-    pub async fn release(&self, run: RunNo, fence: u64, inbox: u64, trouble: Option<String>) {
+    /// Gives a run back; with `trouble` if it cannot be worked on at all. One that the worker has not got is passed
+    /// over.
+    pub async fn release(&self, run: RunNo, fence: u64, trouble: Option<String>) {
         if let Some(offers) = self.worker.seat_of(run, fence) {
             // Somebody else was faster.
-            let _ = offers.send(Offer::Release { inbox, trouble }).await;
+            let _ = offers.send(Offer::Release { trouble }).await;
         }
     }
 

@@ -62,10 +62,8 @@ pub(crate) struct Tenancy {
 /// Why the worker has the run no more.
 enum Over {
     Closed,
-    /// It gave the run back, with everything durable; perhaps before something reached it.
-    Released {
-        unread: bool,
-    },
+    /// It gave the run back, with everything durable; perhaps before it has read what it was sent.
+    Released,
     /// It is gone, or was told to go.
     Lost,
     /// It sent what does not follow from the journal.
@@ -176,12 +174,10 @@ impl Tenancy {
             let over = match self.next().await {
                 Next::Mail(mail) => self.handle(mail).await,
                 Next::Offer(Offer::Row(row)) => self.write(row).await,
-                Next::Offer(Offer::Release { trouble: Some(trouble), .. }) => {
+                Next::Offer(Offer::Release { trouble: Some(trouble) }) => {
                     Some(Over::Failed(self.cannot_be_driven(&trouble)))
                 }
-                Next::Offer(Offer::Release { inbox, trouble: None }) => {
-                    Some(Over::Released { unread: inbox < self.sent })
-                }
+                Next::Offer(Offer::Release { trouble: None }) => Some(Over::Released),
                 Next::Offer(Offer::Resumed { inbox }) => {
                     self.sent = inbox.clamp(self.follower.run().inbox_read, self.sent);
                     self.look_into_inbox().await
@@ -429,10 +425,12 @@ impl Tenancy {
         let fold = self.follower.run();
         let wake_at_us = fold.next_due_us();
         let is_unfit = fold.is_held_by_block();
+        // It may have reached a worker that was just about to leave. Nobody tells of it again.
+        let is_unread = fold.inbox_read < self.sent;
         let wants_code = fold.wants_code(shared.clock.now_us()) && !is_unfit;
         let is_unmended = match over {
             Over::Spoiled(_) => true,
-            Over::Released { .. } => is_unfit,
+            Over::Released => is_unfit,
             Over::Closed | Over::Lost | Over::Failed(_) => false,
         };
         if let (true, Some(workers)) = (is_unmended, &shared.workers) {
@@ -450,13 +448,13 @@ impl Tenancy {
                 leave(&shared, run, Departure::Closed(ended), &mut self.mailbox);
                 false
             }
-            Over::Released { .. } | Over::Lost if shared.is_stopping() => {
+            Over::Released | Over::Lost if shared.is_stopping() => {
                 leave(&shared, run, Departure::ForGood, &mut self.mailbox);
                 false
             }
-            Over::Released { unread } => {
+            Over::Released => {
                 leave(&shared, run, Departure::Parked { wake_at_us }, &mut self.mailbox);
-                unread || wants_code
+                is_unread || wants_code
             }
             // What the worker has not done is for the next one.
             Over::Lost => {

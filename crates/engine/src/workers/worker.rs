@@ -20,8 +20,8 @@ const OFFERS_MAX: usize = 4;
 pub(crate) enum Offer {
     /// A row.
     Row(OfferedRow),
-    /// It gives the run back, and was sent the inbox up to this row; perhaps for a reason that it would have again.
-    Release { inbox: u64, trouble: Option<String> },
+    /// It gives the run back; perhaps for a reason that it would have again.
+    Release { trouble: Option<String> },
     /// It has come back with the run, and was sent the inbox up to this row.
     Resumed { inbox: u64 },
     /// It has come back without the run.

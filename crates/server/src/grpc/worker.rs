@@ -158,9 +158,9 @@ impl Reader {
                 let row = offered(append, append_bytes_max(&self.engine))?;
                 self.desk.append(row).await;
             }
-            Some(Said::Release(wire::Release { run, fence, inbox, trouble })) => {
+            Some(Said::Release(wire::Release { run, fence, inbox: _, trouble })) => {
                 let trouble = Some(trouble).filter(|trouble| !trouble.is_empty());
-                self.desk.release(RunNo(run), fence, inbox, trouble).await;
+                self.desk.release(RunNo(run), fence, trouble).await;
             }
             Some(Said::Drain(wire::Drain {})) => self.desk.drain(),
             None => {

@@ -105,9 +105,14 @@ impl Running {
         asked.expect("it runs").into()
     }
 
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal.
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
+        let sent = Command::new("kill").args([name, &self.process().to_string()]).status();
         assert!(sent.expect("there is a kill").success());
     }
 

@@ -8,4 +8,5 @@ mod binary;
 mod deaths;
 mod effects;
 mod scene;
+mod soak;
 mod worker;

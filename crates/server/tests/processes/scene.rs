@@ -7,7 +7,7 @@ use crate::binary::{Folder, Running, Said, command};
 use crate::effects::Effects;
 
 /// Nothing here takes so long.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// How long a worker of these tests may be silent.
@@ -57,6 +57,19 @@ impl Scene {
 
     pub fn ask(&self, arguments: &[&str]) -> Said {
         self.server.as_ref().expect("it runs").ask(&self.folder, arguments)
+    }
+
+    /// The process of the server.
+    pub fn server_process(&self) -> u32 {
+        self.server.as_ref().expect("it runs").process()
+    }
+
+    /// How many workers the server knows.
+    pub fn workers(&self) -> usize {
+        let said = self.ask(&["--json", "workers"]);
+        assert_eq!(said.exit, 0, "{said:?}");
+        let shown: serde_json::Value = serde_json::from_str(&said.out).expect("it is JSON");
+        shown["workers"].as_array().unwrap_or_else(|| panic!("{shown}")).len()
     }
 
     pub fn start(&self, id: &str) {

@@ -6,8 +6,11 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use backstitch::{Backstitch, Ctx, FailureExt, Result, StepCtx, msg, workflow};
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use crate::effects::Effects;
 use crate::scene::Scene;
+use crate::soak::errand;
 
 const SERVER: &str = "BACKSTITCH_TEST_WORKS_FOR";
 const FOLDER: &str = "BACKSTITCH_TEST_FOLDER";
@@ -86,7 +89,7 @@ impl Worker {
 
     /// Stops it in good order.
     pub fn stop(mut self) {
-        drop(self.child.stdin.take());
+        self.signal("-TERM");
         assert!(self.child.wait().unwrap().success());
     }
 }
@@ -103,11 +106,17 @@ impl Drop for Worker {
 async fn the_worker_process() {
     let Ok(url) = std::env::var(SERVER) else { return };
     let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
-    let builder = Backstitch::open(url).state(Effects::new(&folder)).register(job);
+    let builder = Backstitch::open(url).state(Effects::new(&folder)).register(job).register(errand);
+    let mut stopped = signal(SignalKind::terminate()).unwrap();
     let app = builder.run().await.unwrap();
     println!("\nworks");
-    // Until the parent says so, or is dead.
-    let told = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
-    let _ = told.await;
+    // In a thread of its own: nobody waits for it at the end.
+    let (parent, parent_is_dead) = tokio::sync::oneshot::channel();
+    std::thread::spawn(|| parent.send(std::io::stdin().read_line(&mut String::new())));
+    tokio::select! {
+        biased;
+        _ = stopped.recv() => {}
+        _ = parent_is_dead => {}
+    }
     app.shutdown().await.unwrap();
 }

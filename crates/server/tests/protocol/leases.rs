@@ -6,6 +6,7 @@ use std::time::Duration;
 use backstitch_core::event::BlockKind;
 use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::inbox::{InboxKind, Verb};
+use backstitch_core::session::AttemptEnd;
 use backstitch_core::status::Status;
 
 use backstitch_api::worker as wire;
@@ -172,6 +173,35 @@ async fn a_run_that_is_given_back_goes_to_a_worker_again_when_something_happens(
     assert_eq!(again.lease.run, started.run.0);
     let row = again.row().expect("the attempt is tried again");
     worker.write(row).await;
+}
+
+#[tokio::test]
+async fn p8_what_reaches_a_worker_that_is_just_leaving_is_for_the_next_one() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let mut run = worker.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    worker.write(row).await;
+    // Nothing is to be done for an hour.
+    let failure = Failure::new(Class::Transient, Origin::Body, "Busy", "later");
+    let delay_us = Some(3_600_000_000);
+    run.session.step_ended(1, 1, AttemptEnd::Failed { failure, delay_us }, T0);
+    let row = run.row().expect("the failure is written down");
+    worker.write(row).await;
+    let verb = Verb { by: "ada".into(), ..Verb::default() };
+    let sent = peer.engine.send(started.run, InboxKind::Cancel, verb, "r1").await;
+    let number = sent.expect("it can be cancelled").number;
+    let Ok(Message::Inbox(inbox)) = worker.next().await else { panic!("the cancel is pushed") };
+    assert_eq!(inbox.rows[0].number, number);
+    // It was sent the cancel, and has not written it down.
+    let wire::Lease { run: no, fence, .. } = run.lease;
+    let (inbox, trouble) = (number, String::new());
+    worker.say(Said::Release(wire::Release { run: no, fence, inbox, trouble })).await;
+    let mut again = worker.lease().await;
+    let row = again.row().expect("the step is undone");
+    worker.write(row).await;
+    assert_eq!(peer.status("a").await, Status::RollingBack);
 }
 
 #[tokio::test]
