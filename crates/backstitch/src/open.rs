@@ -234,14 +234,15 @@ impl Builder {
         self
     }
 
-    /// The clock (default: that of the machine). For tests.
+    /// The clock (default: that of the machine). For tests. At a server it is the clock of the server that counts.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Builder {
         self.clock = clock;
         self
     }
 
     /// Called with the rows of each batch after they were synced and before anybody is told. It
-    /// holds up every commit: meant for live feeds and for fault injection.
+    /// holds up every commit: meant for live feeds and for fault injection. At a server these are the rows that
+    /// this process writes, when the server has said that they are durable.
     pub fn after_sync(mut self, after_sync: AfterSync) -> Builder {
         self.after_sync = Some(after_sync);
         self
@@ -285,12 +286,16 @@ impl Builder {
             Place::Store(store) => store,
             #[cfg(feature = "remote")]
             Place::Server(channel) => {
-                return crate::remote::run(channel, programs, self.slots, self.options).await;
+                let (slots, after_sync) = (self.slots, self.after_sync);
+                return crate::remote::run(channel, programs, slots, after_sync, self.options)
+                    .await;
             }
             #[cfg(feature = "remote")]
             Place::Url(url) if url.starts_with("http://") => {
                 let channel = crate::remote::channel(&url)?;
-                return crate::remote::run(channel, programs, self.slots, self.options).await;
+                let (slots, after_sync) = (self.slots, self.after_sync);
+                return crate::remote::run(channel, programs, slots, after_sync, self.options)
+                    .await;
             }
             Place::Url(url) => open_store(&url, now, self.after_sync)?,
         };

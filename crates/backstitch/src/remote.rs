@@ -17,6 +17,7 @@ use std::time::Duration;
 use backstitch_api::worker as api;
 use backstitch_core::limits::RunLimits;
 use backstitch_engine::{Engine, EngineOptions, SystemClock};
+use backstitch_store::AfterSync;
 use tokio::sync::{mpsc, oneshot};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
@@ -70,6 +71,7 @@ pub(crate) async fn run(
     channel: Channel,
     programs: Programs,
     slots: u32,
+    after_sync: Option<AfterSync>,
     mut options: EngineOptions,
 ) -> Result<App, Error> {
     let workflows = programs.names().map(|(name, version)| api::Workflow {
@@ -80,7 +82,8 @@ pub(crate) async fn run(
     let card = Card { session, name, workflows: workflows.collect(), slots };
     let (notices, told) = mpsc::unbounded_channel();
     let clock = RemoteClock::default();
-    let worker = WorkerStore::new(card, channel.clone(), clock.clone(), Leases::new(notices));
+    let leases = Leases::new(notices);
+    let worker = WorkerStore::new(card, channel.clone(), clock.clone(), leases, after_sync);
     let worker = Arc::new(worker);
     let (first, welcomed) = oneshot::channel();
     tokio::spawn(link::run(worker.clone(), first));

@@ -3,14 +3,15 @@
 //! **Invariant:** whatever becomes of a run, the engine is not kept waiting for it: what it waits for is
 //! answered when the run is lost.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use backstitch_api::worker::{self as api, worker_client::WorkerClient};
 use backstitch_core::attribute::AttributeValue;
 use backstitch_core::inbox::InboxRow;
 use backstitch_store::{
-    Answer, AttentionRow, Call, Change, ErrorKind, RunInfo, RunNo, Store, StoreError, StoreFuture,
+    AfterSync, Answer, Append, AttentionRow, Call, Change, CommittedRow, ErrorKind, RunInfo, RunNo,
+    Store, StoreError, StoreFuture,
 };
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -47,12 +48,19 @@ pub(crate) struct WorkerStore {
     pub clock: RemoteClock,
     pub stage: watch::Sender<Stage>,
     leases: Mutex<Leases>,
+    after_sync: Option<AfterSync>,
 }
 
 impl WorkerStore {
-    pub fn new(card: Card, channel: Channel, clock: RemoteClock, leases: Leases) -> WorkerStore {
+    pub fn new(
+        card: Card,
+        channel: Channel,
+        clock: RemoteClock,
+        leases: Leases,
+        after_sync: Option<AfterSync>,
+    ) -> WorkerStore {
         let stage = watch::Sender::new(Stage::Working);
-        WorkerStore { card, channel, clock, stage, leases: Mutex::new(leases) }
+        WorkerStore { card, channel, clock, stage, leases: Mutex::new(leases), after_sync }
     }
 
     pub fn leases(&self) -> MutexGuard<'_, Leases> {
@@ -67,6 +75,21 @@ impl WorkerStore {
     pub fn stub(&self) -> WorkerClient<Channel> {
         WorkerClient::new(self.channel.clone()).max_decoding_message_size(MESSAGE_BYTES_MAX)
     }
+}
+
+/// Tells of a row that the server has made durable, before the engine hears of it. In its header the server has written
+/// its own fence.
+async fn tell_first(
+    answered: StoreFuture<Answer>,
+    append: Arc<Append>,
+    after_sync: AfterSync,
+) -> Result<Answer, StoreError> {
+    let answer = answered.await;
+    if let Ok(Answer::Appended { at_us }) = answer {
+        let row = Bytes::from(append.draft.seal(at_us));
+        after_sync(&[CommittedRow { run: append.run, row }]);
+    }
+    answer
 }
 
 /// Reads on where `reading` ends, until `limit` rows are there or there are no more.
@@ -103,7 +126,13 @@ async fn read_on(
 impl Store for WorkerStore {
     fn commit(&self, change: Change) -> StoreFuture<Answer> {
         match change {
-            Change::Append(append) => self.leases().offer(append),
+            Change::Append(append) => {
+                let answered = self.leases().offer(append.clone());
+                match self.after_sync.clone() {
+                    None => answered,
+                    Some(after_sync) => Box::pin(tell_first(answered, append, after_sync)),
+                }
+            }
             Change::Heard(calls) => {
                 self.leases().heard(&calls);
                 ready(Ok(Answer::Heard))

@@ -1,9 +1,11 @@
 //! What a worker does with the runs that it has.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backstitch::core::inbox::{InboxKind, Verb};
-use backstitch::{Ctx, Status, StepCtx, Workflow, workflow_fn};
+use backstitch::store::AfterSync;
+use backstitch::{Ctx, Row, Status, StepCtx, Workflow, workflow_fn};
 
 use crate::house::{House, moment};
 use crate::world::{Effects, Gate};
@@ -47,6 +49,34 @@ impl Drop for Dropped {
     fn drop(&mut self) {
         self.0.add("pack dropped");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p2_the_rows_of_a_worker_are_told_when_they_are_durable_and_before_bodies_begin() {
+    let house = House::new().await;
+    let run = house.start("ship", "a").await;
+    let gate = Gate::closed();
+    gate.open();
+    let (told, effects) = (Arc::new(Mutex::new(Vec::new())), house.effects.clone());
+    let tell: AfterSync = {
+        let told = told.clone();
+        Arc::new(move |rows| {
+            for committed in rows {
+                let row = Row::decode(committed.row.clone()).unwrap();
+                told.lock().unwrap().push((row.header.at_us, row.events, effects.count("reserve")));
+            }
+        })
+    };
+    let _app =
+        house.worker(|b| b.register(ship(&house.effects)).state(gate).after_sync(tell)).await;
+    assert_eq!(house.settled(run).await.status(true), Status::Succeeded);
+    let written = house.rows(run).await.into_iter().skip(1);
+    let reserved = [0, 1, 1, 1];
+    let wanted: Vec<_> =
+        written.zip(reserved).map(|(row, count)| (row.header.at_us, row.events, count)).collect();
+    // The server has said that the last row is durable; it is on its way here.
+    moment().await;
+    assert_eq!(*told.lock().unwrap(), wanted);
 }
 
 #[tokio::test(start_paused = true)]
