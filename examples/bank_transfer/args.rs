@@ -9,13 +9,16 @@ pub const USAGE: &str = "\
 Money moves between two banks, fails half way, goes back, is killed on the way back, and every cent
 comes out where it belongs.
 
-Usage: bank_transfer [--json] [--dir PATH] [--crash-after-event N | --resume]
+Usage: bank_transfer [--json] [--dir PATH] [--server URL] [--crash-after-event N | --resume]
 
 Without flags: three transfers, each with its journal drawn as a timeline, and what the banks have
 in the end. Exits with 0 only if no money was lost or made and each effect was applied exactly once.
 
   --json                 one object per transfer, one per line, and nothing else; money in cents
   --dir PATH             where the files are (default: a new folder, removed at the end)
+  --server URL           the journals are kept by the Backstitch server there, and this program is
+                         its worker; the files are those of the banks. After a death the server
+                         waits for the end of the lease (15 s, if it is not told otherwise)
   --crash-after-event N  only the transfer that is refused; the process aborts as soon as the
                          journal row with its N-th event is on disk, before anybody is told.
                          If there are fewer events, it finishes as usual
@@ -29,6 +32,8 @@ pub struct Args {
     pub mode: Mode,
     pub output: Output,
     pub dir: Option<PathBuf>,
+    /// The URL of the server that keeps the journals; they are in a file, if absent.
+    pub server: Option<String>,
     /// For tests: what goes wrong at the banks.
     pub faults: Faults,
 }
@@ -60,8 +65,13 @@ impl Args {
     /// # Errors
     /// A sentence that names the flag.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Args, String> {
-        let mut args =
-            Args { mode: Mode::Tour, output: Output::Text, dir: None, faults: Faults::default() };
+        let mut args = Args {
+            mode: Mode::Tour,
+            output: Output::Text,
+            dir: None,
+            server: None,
+            faults: Faults::default(),
+        };
         let mut arguments = arguments.into_iter().map(|argument| {
             let not_text = |raw: OsString| format!("the argument {raw:?} is not UTF-8");
             argument.into_string().map_err(not_text)
@@ -83,6 +93,7 @@ impl Args {
                 "--help" | "-h" => args.mode = Mode::Help,
                 "--json" => args.output = Output::Json,
                 "--dir" => args.dir = Some(PathBuf::from(wanted("a PATH")?)),
+                "--server" => args.server = Some(examples::server_url(&wanted("a URL")?)?),
                 "--crash-after-event" => {
                     let n = wanted("a number N")?;
                     args.set_mode(flag, Mode::CrashAfterEvent(event_number(flag, &n)?))?;

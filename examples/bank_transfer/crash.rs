@@ -3,12 +3,10 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use backstitch::Row;
 use backstitch::core::event::Event;
-use backstitch::store::sqlite::{SqliteOptions, SqliteStore};
-use backstitch::store::{AfterSync, CommittedRow, RunNo, Store, StoreError};
-
-use crate::files::Files;
+use backstitch::engine::ErrorKind;
+use backstitch::store::{AfterSync, CommittedRow, RunNo};
+use backstitch::{Client, Row};
 
 /// What is done when an event of the watched execution is on disk.
 #[derive(Clone, Copy)]
@@ -26,22 +24,27 @@ pub struct Progress {
     events: u64,
 }
 
-/// Reads how far the journal of `id` is, from the store alone: no engine runs, so nothing goes on.
-pub async fn progress(files: &Files, id: &str) -> Result<Progress, StoreError> {
-    if !files.journals().exists() {
-        return Ok(Progress::default());
+impl Progress {
+    /// Reads how far the journal of `id` is. Nothing goes on by that: whoever only asks has no code.
+    pub async fn of(client: &Client, id: &str) -> Result<Progress, backstitch::Error> {
+        let info = match client.engine().newest("default", id).await {
+            Ok(info) => info,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Progress::default()),
+            Err(error) => return Err(error.into()),
+        };
+        let rows = client.engine().journal(info.run).await?;
+        let events = rows.iter().map(|row| row.events.len() as u64).sum();
+        Ok(Progress { run: Some(info.run), events })
     }
-    let store = SqliteStore::open(files.journals(), SqliteOptions::default())?;
-    let progress = match store.newest("default", id).await? {
-        None => Progress::default(),
-        Some(info) => {
-            let rows = store.journal(info.run, 0, usize::MAX).await?;
-            let events = rows.iter().map(|row| read(row).events.len() as u64).sum();
-            Progress { run: Some(info.run), events }
+
+    /// Dies if the `n`th event was written since `before`.
+    pub fn die_if_reached(self, before: Progress, at_event: AtEvent) {
+        let seen = if self.run == before.run { before.events } else { 0 };
+        match at_event {
+            AtEvent::Abort(n) if seen < n && n <= self.events => std::process::abort(),
+            AtEvent::Abort(_) | AtEvent::Print => {}
         }
-    };
-    store.close().await?;
-    Ok(progress)
+    }
 }
 
 fn read(row: &[u8]) -> Row {

@@ -49,7 +49,17 @@ impl Files {
 
     /// Notes that a process begins to work on a transfer.
     pub fn process_begins(&self, transfer: &str) -> io::Result<()> {
-        writeln!(self.processes()?, "{transfer} begin {}", std::process::id())
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (process, at) = (std::process::id(), since_1970.as_nanos());
+        writeln!(self.processes()?, "{transfer} begin {process} {at}")
+    }
+
+    /// What the first of these processes noted: no other folder has the same.
+    pub fn first_begin(&self, transfer: &str) -> io::Result<String> {
+        let log = fs::read_to_string(self.dir.join("processes.log"))?;
+        let begin = format!("{transfer} begin ");
+        let first = log.lines().find(|line| line.starts_with(&begin));
+        Ok(first.unwrap_or_default().to_owned())
     }
 
     /// Notes that it ends in good order.

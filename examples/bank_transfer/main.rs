@@ -58,9 +58,11 @@ fn folder(args: &Args) -> Result<Files, String> {
         let keep = if matches!(args.mode, Mode::CrashAfterEvent(_)) { Keep::Yes } else { Keep::No };
         return Files::in_new_dir(keep).map_err(|error| format!("no temporary folder: {error}"));
     };
-    if args.mode == Mode::Resume && !dir.join("transfers.db").exists() {
+    // A server keeps the journals, and the banks keep their books.
+    let wanted = if args.server.is_some() { "banks.db" } else { "transfers.db" };
+    if args.mode == Mode::Resume && !dir.join(wanted).exists() {
         return Err(format!(
-            "--resume: there is no transfers.db in {}; begin with --crash-after-event N --dir {0}",
+            "--resume: there is no {wanted} in {}; begin with --crash-after-event N --dir {0}",
             dir.display()
         ));
     }

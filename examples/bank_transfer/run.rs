@@ -4,17 +4,17 @@ use std::error::Error;
 use std::process::{Command, ExitStatus, Stdio};
 
 use backstitch::store::AfterSync;
-use backstitch::{App, Backstitch, Row};
+use backstitch::{App, Backstitch, Client, Handle, Reuse, Row};
 use rusqlite::Connection;
 
 use crate::args::{Args, Mode};
 use crate::banks::{Banks, Keys};
-use crate::crash::{self, AtEvent};
+use crate::crash::{self, AtEvent, Progress};
 use crate::files::Files;
 use crate::report::{Books, Report, complaints};
 use crate::scenario::{KILLED, REFUSED, SUCCESS, Scenario, TRANSFER_CENTS};
 use crate::show::Screen;
-use crate::workflow::{Transfer, transfer};
+use crate::workflow::{Receipt, Transfer, transfer};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -68,6 +68,9 @@ impl Stage<'_> {
         screen.print(&screen.heading(3, &KILLED))?;
         let died = self.start_victim()?;
         screen.print(&screen.victim(died))?;
+        if self.args.server.is_some() {
+            screen.print(&screen.lease())?;
+        }
         let app = self.open(&[&KILLED], None).await?;
         finished.push(self.finish(&app, &KILLED).await?);
         app.shutdown().await?;
@@ -84,16 +87,13 @@ impl Stage<'_> {
         let screen = Screen::of(self.args.output);
         if self.args.dir.is_none() && matches!(self.args.mode, Mode::CrashAfterEvent(_)) {
             let dir = self.files.dir().display();
-            eprintln!("the files are in {dir}; go on with: bank_transfer --resume --dir {dir}");
+            let server = self.args.server.iter().map(|url| format!(" --server {url}"));
+            let server = server.collect::<String>();
+            eprintln!(
+                "the files are in {dir}; go on with: bank_transfer --resume --dir {dir}{server}"
+            );
         }
-        let hook = match at_event {
-            None => None,
-            Some(at_event) => {
-                let progress = crash::progress(self.files, REFUSED.id).await?;
-                Some(crash::watch(REFUSED.id, progress, at_event))
-            }
-        };
-        let app = self.open(&[&REFUSED], hook).await?;
+        let app = self.open(&[&REFUSED], at_event).await?;
         let finished = self.finish(&app, &REFUSED).await?;
         app.shutdown().await?;
         screen.print_transfer(&finished)?;
@@ -101,7 +101,7 @@ impl Stage<'_> {
     }
 
     /// Opens the banks and the journals. What an earlier process left open goes on at once.
-    async fn open(&self, scenarios: &[&Scenario], after_sync: Option<AfterSync>) -> Outcome<App> {
+    async fn open(&self, scenarios: &[&Scenario], at_event: Option<AtEvent>) -> Outcome<App> {
         let path = self.files.banks();
         let banks = Banks::open(&path, self.args.faults.clone())
             .map_err(|error| format!("the banks' database {}: {error}", path.display()))?;
@@ -109,19 +109,48 @@ impl Stage<'_> {
             scenario.open_accounts(&banks)?;
             self.files.process_begins(scenario.id)?;
         }
-        let journals = format!("sqlite:{}", self.files.journals().display());
-        let builder = Backstitch::open(journals).state(banks).register(transfer);
-        let builder = match after_sync {
-            Some(after_sync) => builder.after_sync(after_sync),
+        let builder = Backstitch::open(self.journals()).state(banks).register(transfer);
+        let builder = match at_event {
+            Some(at_event) => builder.after_sync(self.watch(&REFUSED, at_event).await?),
             None => builder,
         };
         Ok(builder.run().await?)
     }
 
-    /// Starts a transfer (or finds that it was started) and waits until it is over.
-    async fn finish(&self, app: &App, scenario: &Scenario) -> Outcome<Finished> {
+    fn journals(&self) -> String {
+        let in_a_file = || format!("sqlite:{}", self.files.journals().display());
+        self.args.server.clone().unwrap_or_else(in_a_file)
+    }
+
+    /// The hook that dies at an event of this transfer.
+    async fn watch(&self, scenario: &Scenario, at_event: AtEvent) -> Outcome<AfterSync> {
+        let mut progress = Progress::default();
+        if self.args.server.is_some() || self.files.journals().exists() {
+            let client = Backstitch::connect(&self.journals()).await?;
+            progress = Progress::of(&client, scenario.id).await?;
+            if self.args.server.is_some() {
+                // The row of a start is written by the server, which calls no hook of ours.
+                self.start(&client, scenario).await?;
+                let started = Progress::of(&client, scenario.id).await?;
+                started.die_if_reached(progress, at_event);
+                progress = started;
+            }
+            client.close().await?;
+        }
+        Ok(crash::watch(scenario.id, progress, at_event))
+    }
+
+    /// Starts a transfer, or finds that it was started. A server may have seen another one with this id, between
+    /// accounts that are gone; so the first of these banks is a new one.
+    async fn start(&self, client: &Client, scenario: &Scenario) -> Outcome<Handle<Receipt>> {
         let input = Transfer { account: scenario.id.to_owned(), cents: TRANSFER_CENTS };
-        let handle = app.start(transfer, scenario.id, input).await?;
+        let start = client.start(transfer, scenario.id, input).reuse(Reuse::Allow);
+        Ok(start.request_id(self.files.first_begin(scenario.id)?).await?)
+    }
+
+    /// Starts a transfer and waits until it is over.
+    async fn finish(&self, app: &App, scenario: &Scenario) -> Outcome<Finished> {
+        let handle = self.start(app, scenario).await?;
         // Whatever came out, the status says it too; and a transfer that is stuck is over for us.
         let trouble = handle.result().await.err().filter(|error| !error.kind().is_outcome());
         if let Some(error) = trouble {
@@ -149,6 +178,9 @@ impl Stage<'_> {
         let mut victim = Command::new(std::env::current_exe()?);
         victim.args(["--victim", "--die-after", LAST_EFFECT_OF_THE_VICTIM]);
         victim.arg("--dir").arg(self.files.dir()).stdout(Stdio::null());
+        if let Some(url) = &self.args.server {
+            victim.args(["--server", url]);
+        }
         match self.args.faults.keys {
             Keys::Recognised => {}
             Keys::Forgotten => drop(victim.arg("--banks-forget")),

@@ -76,8 +76,8 @@ pub const KILLED: Scenario = Scenario {
     heading: "The same, and the process dies half way back",
     explanation: "This one runs in a process of its own, which really dies (abort) at the worst \
                   moment: bank A has returned the money, but the journal does not know it yet. \
-                  Another process opens the same files, finds the plan in the journal and goes on \
-                  with it, under the same key, so that bank A returns the money once.",
+                  Another process comes, finds the plan in the journal and goes on with it, under \
+                  the same key, so that bank A returns the money once.",
     account_b: Account::Closed,
     expected: Expected { crashes_min: 1, ..UNDONE },
 };

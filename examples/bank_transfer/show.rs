@@ -77,6 +77,11 @@ impl Screen {
         format!("\n{}", prose(&said))
     }
 
+    /// Why nothing happens at first.
+    pub fn lease(&self) -> String {
+        prose("(The server leaves the transfer to the first process until its lease has ended.)")
+    }
+
     /// What the banks have, and the verdict.
     pub fn conclusion(&self, finished: &[Finished], wrong: &[String]) -> String {
         let had_a = format!("A: {} →", money(A_OPENED_WITH_CENTS));

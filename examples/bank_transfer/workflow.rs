@@ -19,7 +19,8 @@ pub struct Receipt {
     pub credit: i64,
 }
 
-#[workflow]
+// `backstitch dev` has another workflow that is called `transfer`.
+#[workflow(name = "bank_transfer")]
 pub async fn transfer(ctx: Ctx, t: Transfer) -> Result<Receipt> {
     let retry = Retry::constant("50ms").max_attempts(8);
     let debit = ctx

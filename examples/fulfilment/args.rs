@@ -10,7 +10,7 @@ pub const USAGE: &str = "\
 An online shop fulfils orders (reserve stock, charge a card, book a shipment), and each time
 something else goes wrong at the payment provider, a real HTTP server on this machine.
 
-Usage: fulfilment [--scenario NAME] [--json] [--dir PATH]
+Usage: fulfilment [--scenario NAME] [--json] [--dir PATH] [--server URL]
 
 Without flags: all scenarios, each with its journal drawn as a timeline, and what warehouse, provider
 and the shop's own books have in the end. Exits with 0 only if they agree.
@@ -20,6 +20,8 @@ and the shop's own books have in the end. Exits with 0 only if they agree.
   --json           one object per scenario, one per line, and nothing else; charged_cents is what
                    the customer has paid in the end
   --dir PATH       where the files are (default: a new folder, removed at the end)
+  --server URL     the orders are kept by the Backstitch server there, and the shop is its worker;
+                   the files are those of provider, warehouse and books
   --help           this text
 ";
 
@@ -28,6 +30,8 @@ pub struct Args {
     pub mode: Mode,
     pub output: Output,
     pub dir: Option<PathBuf>,
+    /// The URL of the server that keeps the orders; they are in a file, if absent.
+    pub server: Option<String>,
     /// For tests: whether the provider does what it promises.
     pub keys: Keys,
 }
@@ -52,8 +56,13 @@ impl Args {
     /// # Errors
     /// A sentence that names the flag.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Args, String> {
-        let mut args =
-            Args { mode: Mode::All, output: Output::Text, dir: None, keys: Keys::default() };
+        let mut args = Args {
+            mode: Mode::All,
+            output: Output::Text,
+            dir: None,
+            server: None,
+            keys: Keys::default(),
+        };
         let mut arguments = arguments.into_iter().map(|argument| {
             let not_text = |raw: OsString| format!("the argument {raw:?} is not UTF-8");
             argument.into_string().map_err(not_text)
@@ -77,6 +86,7 @@ impl Args {
                 "--scenario" => args.mode = Mode::One(scenario(&wanted("a NAME")?)?),
                 "--json" => args.output = Output::Json,
                 "--dir" => args.dir = Some(PathBuf::from(wanted("a PATH")?)),
+                "--server" => args.server = Some(examples::server_url(&wanted("a URL")?)?),
                 "--provider-forgets" => args.keys = Keys::Forgotten,
                 _ => return Err(format!("unknown argument {argument:?}")),
             }

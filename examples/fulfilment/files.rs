@@ -1,6 +1,7 @@
 //! The folder with everything that outlives the process.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -27,18 +28,33 @@ impl Files {
             made.map_err(|error| format!("--dir {}: {error}", dir.display()))?;
             return Ok(Files { dir: dir.to_owned(), keep: Keep::Yes });
         }
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let name = format!("fulfilment-{}-{}", std::process::id(), since_1970.as_nanos());
-        let dir = std::env::temp_dir().join(name);
+        let dir = std::env::temp_dir().join(new_name());
         fs::create_dir(&dir)
             .map_err(|error| format!("no temporary folder ({error}); name one with --dir PATH"))?;
         Ok(Files { dir, keep: Keep::No })
+    }
+
+    /// A name that no other folder has.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or made.
+    pub fn name(&self) -> io::Result<String> {
+        let path = self.path("name.txt");
+        if !path.exists() {
+            fs::write(&path, new_name())?;
+        }
+        fs::read_to_string(path)
     }
 
     /// A file in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
+}
+
+fn new_name() -> String {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("fulfilment-{}-{}", std::process::id(), since_1970.as_nanos())
 }
 
 impl Drop for Files {

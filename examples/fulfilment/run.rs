@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use backstitch::{App, Backstitch, Handle, Row, Status};
+use backstitch::{App, Backstitch, ErrorKind, Handle, Reuse, Row, Status};
 
 use crate::args::Args;
 use crate::books::Books;
@@ -36,15 +36,19 @@ pub async fn run(
     let books = Books::open(&files.path("books.db"))?;
     let warehouse = Warehouse::open(&files.path("warehouse.db"))?;
     let payments = Payments::new(provider.address, API_KEY, PATIENCE);
-    let app = Backstitch::open(format!("sqlite:{}", files.path("orders.db").display()))
+    let in_a_file = || format!("sqlite:{}", files.path("orders.db").display());
+    let app = Backstitch::open(args.server.clone().unwrap_or_else(in_a_file))
         .state(books.clone())
         .state(warehouse.clone())
         .state(payments.clone())
         .register(fulfil)
         .run()
         .await?;
-    let shop = Shop { app, screen, provider, payments, warehouse, books };
-    shop.settle_what_is_left().await?;
+    let name = files.name()?;
+    let shop = Shop { app, screen, provider, payments, warehouse, books, name };
+    if args.dir.is_some() {
+        shop.settle_what_is_left().await?;
+    }
     let mut finished = Vec::new();
     for scenario in scenarios {
         finished.push(shop.play(scenario).await?);
@@ -62,6 +66,8 @@ struct Shop {
     payments: Payments,
     warehouse: Warehouse,
     books: Books,
+    /// A server may have seen orders with the same ids, of another shop.
+    name: String,
 }
 
 /// Over, or in need of a person.
@@ -73,8 +79,12 @@ impl Shop {
     /// With --dir: what an earlier process left goes on by itself. It is not to meet the mood of
     /// another scenario.
     async fn settle_what_is_left(&self) -> Outcome<()> {
-        for order in self.app.list(SCENARIOS.len()).await? {
-            self.until(&self.app.handle(&order.id).await?, is_at_rest).await?;
+        for scenario in &SCENARIOS {
+            match self.app.handle(scenario.id).await {
+                Ok(order) => self.until(&order, is_at_rest).await?,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(error.into()),
+            };
         }
         Ok(())
     }
@@ -86,7 +96,8 @@ impl Shop {
         self.payments.set(trouble.api_key, trouble.patience);
 
         let start = self.app.start(fulfil, scenario.id, scenario.order());
-        let handle = start.by("the shop").await?;
+        let start = start.by("the shop").reuse(Reuse::Allow).request_id(&self.name);
+        let handle = start.await?;
         let status = self.until(&handle, is_at_rest).await?;
         // With --dir the order may be over since an earlier run.
         let seen = match (trouble.operator, status) {

@@ -26,7 +26,8 @@ pub struct Receipt {
 /// The search attribute by which support finds the orders of a customer.
 pub const CUSTOMER: &str = "CustomerId";
 
-#[workflow]
+// `backstitch dev` has another workflow that is called `fulfil`.
+#[workflow(name = "fulfilment")]
 pub async fn fulfil(ctx: Ctx, order: Order) -> Result<Receipt> {
     ctx.set_attribute(CUSTOMER, &order.customer)?;
 

@@ -36,7 +36,7 @@ async fn label_all(ctx: Ctx, items: Vec<u32>) -> Result<BTreeMap<u32, String>> {
 #[tokio::main]
 async fn main() -> std::result::Result<(), Error> {
     let in_flight = InFlight::default();
-    let app = Backstitch::open(examples::store())
+    let app = Backstitch::open(examples::store().url())
         .state(in_flight.clone())
         .register(label_all)
         .run()

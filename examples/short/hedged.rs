@@ -33,7 +33,7 @@ async fn book_ride(ctx: Ctx, _: ()) -> Result<String> {
 
 #[tokio::main]
 async fn main() -> std::result::Result<(), Error> {
-    let app = Backstitch::open(examples::store()).register(book_ride).run().await?;
+    let app = Backstitch::open(examples::store().url()).register(book_ride).run().await?;
     let handle = app.start(book_ride, "ride-1", ()).reuse(Reuse::Allow).await?;
     println!("booked: {}\n", handle.result().await?);
     print!("{}", timeline::draw(&handle.journal().await?, Style::Plain));

@@ -211,7 +211,7 @@ fn bad_flags_are_named() {
 fn help_is_no_error() {
     let run = bank_transfer(&["--help"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    for flag in ["--json", "--dir PATH", "--crash-after-event N", "--resume"] {
+    for flag in ["--json", "--dir PATH", "--server URL", "--crash-after-event N", "--resume"] {
         assert!(run.stdout.contains(flag), "{flag} is not in the help");
     }
 }

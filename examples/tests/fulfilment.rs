@@ -235,7 +235,7 @@ fn bad_flags_are_named() {
     }
     let help = fulfilment(&["--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
-    for flag in ["--scenario NAME", "--list", "--json", "--dir PATH"] {
+    for flag in ["--scenario NAME", "--list", "--json", "--dir PATH", "--server URL"] {
         assert!(help.stdout.contains(flag), "{flag} is not in the help");
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -86,14 +86,49 @@ fn ended(mut command: Command) -> Ended {
 
 /// Cargo builds the examples of a package before it runs its tests, beside the folder of the tests.
 fn binary(example: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows itself");
-    let profile = test.parent().and_then(|deps| deps.parent()).expect("it is in target/…/deps");
-    let name = format!("{example}{}", std::env::consts::EXE_SUFFIX);
-    let binary = profile.join("examples").join(name);
     let way_out = "run `cargo test -p examples` without naming a target, or \
                    `cargo build -p examples --examples` before";
+    built(&format!("examples/{example}"), way_out)
+}
+
+/// What is built with this profile.
+fn built(name: &str, way_out: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows itself");
+    let profile = test.parent().and_then(|deps| deps.parent()).expect("it is in target/…/deps");
+    let binary = profile.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     assert!(binary.exists(), "{} is not there; {way_out}", binary.display());
     binary
+}
+
+/// A server with its store in a folder; killed at the end.
+pub struct Server {
+    child: Child,
+    pub url: String,
+}
+
+impl Server {
+    /// `backstitch` with these arguments, which begin with what it is to be: `server`, or `dev`.
+    pub fn begin(folder: &Folder, arguments: &[&str]) -> Server {
+        let way_out = "run `cargo test --workspace`, or `cargo build -p backstitch-server` before";
+        let mut server = Command::new(built("backstitch", way_out));
+        let store = format!("sqlite:{}/server.db", folder.path());
+        server.args(arguments).args(["--store", &store, "--listen", "127.0.0.1:0"]);
+        server.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = server.spawn().expect("it starts");
+        let mut line = String::new();
+        let stdout = child.stdout.as_mut().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut line).expect("it says where it is");
+        let url = line.split_whitespace().find(|word| word.starts_with("http://"));
+        let url = url.unwrap_or_else(|| panic!("{line:?} says no address")).to_owned();
+        Server { child, url }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// What each line says.
