@@ -65,6 +65,20 @@ impl Client {
         Ok(Handle::new(&self.engine, id, info.run, run_id, Created::No, status))
     }
 
+    /// The handle of one run of an execution, the newest or an earlier one.
+    ///
+    /// # Errors
+    /// `NotFound` when the execution has no such run.
+    pub async fn handle_of_run<T>(
+        &self,
+        namespace: &str,
+        id: &str,
+        run_id: RunId,
+    ) -> Result<Handle<T>, Error> {
+        let info = self.engine.run_of(namespace, id, run_id).await?;
+        Ok(Handle::new(&self.engine, id, info.run, run_id, Created::No, info.update.status))
+    }
+
     /// Open matters that only a person can settle, oldest first; at most `limit`.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Names, ids and keys.
 
 use std::fmt;
+use std::str::FromStr;
 
 use uuid::Uuid;
 
@@ -41,6 +42,19 @@ impl RunId {
         name[..4].copy_from_slice(what);
         name[4..].copy_from_slice(&ord.to_be_bytes());
         Uuid::new_v5(&self.0, &name).to_string()
+    }
+}
+
+/// Reads what [`RunId`] is printed as.
+impl FromStr for RunId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<RunId, String> {
+        Uuid::try_parse(text).map(RunId).map_err(|_| {
+            format!(
+                "{text:?} is no run id; it is written like 018f2b9c-5a7e-7d3a-9c41-6f0d8e2b7a55, as lists show it"
+            )
+        })
     }
 }
 

@@ -371,6 +371,20 @@ impl Engine {
         })
     }
 
+    /// The run of an execution that has this id, the newest or an earlier one.
+    ///
+    /// # Errors
+    /// `NotFound`; trouble of the store.
+    pub async fn run_of(&self, namespace: &str, id: &str, run_id: RunId) -> Result<RunInfo, Error> {
+        self.shared.store.run_of(namespace, id, run_id).await?.ok_or_else(|| {
+            let message = format!(
+                "execution {id:?} in namespace {namespace:?} has no run {run_id}; it was deleted or has \
+                 expired, or is another execution's (lists show the ids of runs)"
+            );
+            Error::new(ErrorKind::NotFound, message)
+        })
+    }
+
     /// The execution's own row of a run.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ mod verbs;
 
 use backstitch::engine::Engine;
 use backstitch::store::RunInfo;
-use backstitch::{Client, Error, ErrorKind};
+use backstitch::{Client, Error, ErrorKind, RunId};
 use backstitch_api::http::{Code, Problem};
 use jiff::Timestamp;
 
@@ -33,6 +33,8 @@ pub struct Target {
     pub namespace: String,
     /// The business id.
     pub id: String,
+    /// One of its runs; the newest, if none is named.
+    pub run_id: Option<RunId>,
 }
 
 impl Service {
@@ -55,8 +57,14 @@ impl Service {
         self.engine().payload_bytes_max()
     }
 
-    async fn newest(&self, target: &Target) -> Result<RunInfo, Problem> {
-        self.engine().newest(&target.namespace, &target.id).await.map_err(told)
+    /// The run that is meant.
+    async fn meant(&self, target: &Target) -> Result<RunInfo, Problem> {
+        let Target { namespace, id, run_id } = target;
+        let found = match run_id {
+            None => self.engine().newest(namespace, id).await,
+            Some(run_id) => self.engine().run_of(namespace, id, *run_id).await,
+        };
+        found.map_err(told)
     }
 
     /// Lets go of the store, for a guest.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use backstitch::core::attribute::AttributeValue;
+use backstitch::core::id::RunId;
 use backstitch::core::inbox::InboxRow;
 use backstitch::store::memory::MemoryStore;
 use backstitch::store::{
@@ -216,6 +217,10 @@ impl Store for Disk {
 
     fn newest(&self, namespace: &str, id: &str) -> StoreFuture<Option<RunInfo>> {
         self.read(|inner| inner.newest(namespace, id))
+    }
+
+    fn run_of(&self, namespace: &str, id: &str, run_id: RunId) -> StoreFuture<Option<RunInfo>> {
+        self.read(|inner| inner.run_of(namespace, id, run_id))
     }
 
     fn run(&self, run: RunNo) -> StoreFuture<Option<RunInfo>> {

@@ -175,6 +175,7 @@ macro_rules! conformance_tests {
 
             open_runs_are_read_page_by_page
             runs_are_read_page_by_page_newest_first
+            a_run_is_found_by_its_execution_and_its_own_id
             reads_of_what_is_not_there_are_empty
             a_read_sees_what_was_acknowledged_before_it
 

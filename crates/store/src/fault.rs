@@ -31,6 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backstitch_core::attribute::AttributeValue;
+use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxRow;
 use bytes::Bytes;
 use tokio::sync::{Mutex as AsyncMutex, watch};
@@ -266,6 +267,10 @@ impl Store for FaultStore {
 
     fn newest(&self, namespace: &str, id: &str) -> StoreFuture<Option<RunInfo>> {
         self.pass(|inner| inner.newest(namespace, id))
+    }
+
+    fn run_of(&self, namespace: &str, id: &str, run_id: RunId) -> StoreFuture<Option<RunInfo>> {
+        self.pass(|inner| inner.run_of(namespace, id, run_id))
     }
 
     fn run(&self, run: RunNo) -> StoreFuture<Option<RunInfo>> {

@@ -22,6 +22,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use backstitch_core::attribute::AttributeValue;
+use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxRow;
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -115,6 +116,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The newest run of an execution.
     fn newest(&self, namespace: &str, id: &str) -> StoreFuture<Option<RunInfo>>;
+
+    /// The run of an execution that has this id, the newest or an earlier one.
+    fn run_of(&self, namespace: &str, id: &str, run_id: RunId) -> StoreFuture<Option<RunInfo>>;
 
     /// One run.
     fn run(&self, run: RunNo) -> StoreFuture<Option<RunInfo>>;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backstitch_core::attribute::AttributeValue;
+use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxRow;
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -109,6 +110,10 @@ impl Store for MemoryStore {
 
     fn newest(&self, namespace: &str, id: &str) -> StoreFuture<Option<RunInfo>> {
         self.read(|data| data.newest(namespace, id).cloned())
+    }
+
+    fn run_of(&self, namespace: &str, id: &str, run_id: RunId) -> StoreFuture<Option<RunInfo>> {
+        self.read(|data| data.run_of(namespace, id, run_id))
     }
 
     fn run(&self, run: RunNo) -> StoreFuture<Option<RunInfo>> {

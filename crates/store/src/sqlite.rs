@@ -40,6 +40,7 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use backstitch_core::attribute::AttributeValue;
+use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxRow;
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
@@ -207,6 +208,11 @@ impl Store for SqliteStore {
     fn newest(&self, namespace: &str, id: &str) -> StoreFuture<Option<RunInfo>> {
         let (namespace, id) = (namespace.to_owned(), id.to_owned());
         self.readers.read(move |connection| query::newest(connection, &namespace, &id))
+    }
+
+    fn run_of(&self, namespace: &str, id: &str, run_id: RunId) -> StoreFuture<Option<RunInfo>> {
+        let (namespace, id) = (namespace.to_owned(), id.to_owned());
+        self.readers.read(move |connection| query::run_of(connection, &namespace, &id, run_id))
     }
 
     fn run(&self, run: RunNo) -> StoreFuture<Option<RunInfo>> {

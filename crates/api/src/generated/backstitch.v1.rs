@@ -1096,6 +1096,16 @@ pub struct NewestRequest {
     #[prost(string, tag = "2")]
     pub id: ::prost::alloc::string::String,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RunOfRequest {
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub id: ::prost::alloc::string::String,
+    /// 16 bytes.
+    #[prost(bytes = "vec", tag = "3")]
+    pub run_id: ::prost::alloc::vec::Vec<u8>,
+}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RunRequest {
     #[prost(int64, tag = "1")]
@@ -1575,6 +1585,28 @@ pub mod client_client {
                 .insert(GrpcMethod::new("backstitch.v1.Client", "Newest"));
             self.inner.unary(req, path, codec).await
         }
+        /// The run of an execution that has this id, the newest or an earlier one.
+        pub async fn run_of(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RunOfRequest>,
+        ) -> std::result::Result<tonic::Response<super::RunAnswer>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/backstitch.v1.Client/RunOf",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("backstitch.v1.Client", "RunOf"));
+            self.inner.unary(req, path, codec).await
+        }
         pub async fn run(
             &mut self,
             request: impl tonic::IntoRequest<super::RunRequest>,
@@ -1774,6 +1806,11 @@ pub mod client_server {
         async fn newest(
             &self,
             request: tonic::Request<super::NewestRequest>,
+        ) -> std::result::Result<tonic::Response<super::RunAnswer>, tonic::Status>;
+        /// The run of an execution that has this id, the newest or an earlier one.
+        async fn run_of(
+            &self,
+            request: tonic::Request<super::RunOfRequest>,
         ) -> std::result::Result<tonic::Response<super::RunAnswer>, tonic::Status>;
         async fn run(
             &self,
@@ -2178,6 +2215,49 @@ pub mod client_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = NewestSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/backstitch.v1.Client/RunOf" => {
+                    #[allow(non_camel_case_types)]
+                    struct RunOfSvc<T: Client>(pub Arc<T>);
+                    impl<T: Client> tonic::server::UnaryService<super::RunOfRequest>
+                    for RunOfSvc<T> {
+                        type Response = super::RunAnswer;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RunOfRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Client>::run_of(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RunOfSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

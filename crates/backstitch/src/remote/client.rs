@@ -11,6 +11,7 @@ use std::sync::Arc;
 use backstitch_api::PROTOCOL;
 use backstitch_api::client::{self as api, client_client::ClientClient};
 use backstitch_core::attribute::{AttributeChange, AttributeValue};
+use backstitch_core::id::RunId;
 use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
 use backstitch_core::run::Outcome;
 use backstitch_engine::events::{EventAccepted, EventPost};
@@ -211,6 +212,13 @@ impl Store for ClientStore {
         let mut stub = self.stub.clone();
         let request = api::NewestRequest { namespace: namespace.to_owned(), id: id.to_owned() };
         read(async move { stub.newest(request).await }, words::run_answer)
+    }
+
+    fn run_of(&self, namespace: &str, id: &str, run_id: RunId) -> StoreFuture<Option<RunInfo>> {
+        let mut stub = self.stub.clone();
+        let (namespace, id, run_id) = (namespace.to_owned(), id.to_owned(), run_id.to_vec());
+        let request = api::RunOfRequest { namespace, id, run_id };
+        read(async move { stub.run_of(request).await }, words::run_answer)
     }
 
     fn run(&self, run: RunNo) -> StoreFuture<Option<RunInfo>> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use backstitch_api::worker::{self as api, worker_client::WorkerClient};
 use backstitch_core::attribute::AttributeValue;
+use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxRow;
 use backstitch_store::{
     AfterSync, Answer, Append, AttentionRow, Call, Change, CommittedRow, ErrorKind, RunInfo, RunNo,
@@ -174,6 +175,10 @@ impl Store for WorkerStore {
     }
 
     fn newest(&self, _: &str, _: &str) -> StoreFuture<Option<RunInfo>> {
+        ready(Ok(None))
+    }
+
+    fn run_of(&self, _: &str, _: &str, _: RunId) -> StoreFuture<Option<RunInfo>> {
         ready(Ok(None))
     }
 

@@ -9,7 +9,7 @@ use backstitch::store::memory::MemoryStore;
 use backstitch::store::{
     Answer, Append, AttentionRow, Call, Change, InboxPut, RunInfo, RunNo, Store, StoreFuture,
 };
-use backstitch::{AttributeValue, Payload};
+use backstitch::{AttributeValue, Payload, RunId};
 use bytes::Bytes;
 use tokio::sync::watch;
 
@@ -119,6 +119,10 @@ impl Store for Wrapped {
 
     fn newest(&self, namespace: &str, id: &str) -> StoreFuture<Option<RunInfo>> {
         self.inner.newest(namespace, id)
+    }
+
+    fn run_of(&self, namespace: &str, id: &str, run_id: RunId) -> StoreFuture<Option<RunInfo>> {
+        self.inner.run_of(namespace, id, run_id)
     }
 
     fn run(&self, run: RunNo) -> StoreFuture<Option<RunInfo>> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use backstitch::RunId;
 use backstitch_api::http::{Attribute, Status};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::Timestamp;
@@ -230,6 +231,16 @@ pub enum Ask {
 pub struct One {
     /// The id of the execution.
     pub id: String,
+    /// One of its runs, as `list --json` and `attention` show their ids; the newest, if left out.
+    #[arg(long, value_name = "UUID")]
+    pub run_id: Option<RunId>,
+}
+
+impl One {
+    /// One run of the execution, whichever is the newest by now.
+    pub fn of_run(&self, run_id: RunId) -> One {
+        One { id: self.id.clone(), run_id: Some(run_id) }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::{Method, Response};
 
-use super::arguments::Talk;
+use super::arguments::{One, Talk};
 use super::fault::{Fault, UNREACHABLE, USAGE};
 use super::remote::{Asking, Remote};
 use crate::http::limits::WAIT_MAX;
@@ -63,12 +63,30 @@ impl Asker {
         matches!(self.whom, Whom::File(_))
     }
 
-    fn target(&self, id: &str) -> Target {
-        Target { namespace: self.namespace.clone(), id: id.to_owned() }
+    fn target(&self, one: &One) -> Target {
+        Target { namespace: self.namespace.clone(), id: one.id.clone(), run_id: one.run_id }
     }
 
     fn get<'a>(&self, path: Vec<&'a str>) -> Asking<'a> {
         Asking::get(path).with("namespace", Some(self.namespace.clone()))
+    }
+
+    /// Asks about `one`, at the path behind its id.
+    fn get_of<'a>(&self, one: &'a One, what: &[&'a str]) -> Asking<'a> {
+        let path = ["v1", "executions", &one.id].into_iter().chain(what.iter().copied());
+        self.get(path.collect()).with("run_id", one.run_id.map(|run_id| run_id.to_string()))
+    }
+
+    /// Sends something to `one`.
+    fn post_to<'a, T: serde::Serialize>(
+        &self,
+        one: &'a One,
+        what: &'a str,
+        body: &T,
+        request_id: Option<String>,
+    ) -> Asking<'a> {
+        let asking = self.post(vec!["v1", "executions", &one.id, what], body, request_id);
+        asking.with("run_id", one.run_id.map(|run_id| run_id.to_string()))
     }
 
     fn post<'a, T: serde::Serialize>(
@@ -119,134 +137,124 @@ impl Asker {
         }
     }
 
-    pub async fn show(&self, id: &str) -> Result<Execution, Fault> {
+    pub async fn show(&self, one: &One) -> Result<Execution, Fault> {
         match &self.whom {
-            Whom::Server(server) => server.ask(self.get(vec!["v1", "executions", id])).await,
-            Whom::File(service) => Ok(service.get(&self.target(id)).await?),
+            Whom::Server(server) => server.ask(self.get_of(one, &[])).await,
+            Whom::File(service) => Ok(service.get(&self.target(one)).await?),
         }
     }
 
-    pub async fn timeline(&self, id: &str, style: Style) -> Result<String, Fault> {
+    pub async fn timeline(&self, one: &One, style: Style) -> Result<String, Fault> {
         match &self.whom {
             Whom::Server(server) => {
                 let colour = (style == Style::Colour).to_string();
-                let asking = self.get(vec!["v1", "executions", id, "timeline"]);
+                let asking = self.get_of(one, &["timeline"]);
                 let bytes = server.bytes(asking.with("colour", Some(colour))).await?;
                 Ok(String::from_utf8_lossy(&bytes).into_owned())
             }
-            Whom::File(service) => Ok(service.timeline(&self.target(id), style).await?),
+            Whom::File(service) => Ok(service.timeline(&self.target(one), style).await?),
         }
     }
 
-    pub async fn journal(&self, id: &str, after: u64) -> Result<JournalPage, Fault> {
+    pub async fn journal(&self, one: &One, after: u64) -> Result<JournalPage, Fault> {
         match &self.whom {
             Whom::Server(server) => {
-                let asking = self.get(vec!["v1", "executions", id, "journal"]);
+                let asking = self.get_of(one, &["journal"]);
                 server.ask(asking.with("after", Some(after.to_string()))).await
             }
-            Whom::File(service) => Ok(service.journal(&self.target(id), after, None).await?),
+            Whom::File(service) => Ok(service.journal(&self.target(one), after, None).await?),
         }
     }
 
-    pub async fn follow(&self, id: &str, after: u64) -> Result<Rows, Fault> {
+    pub async fn follow(&self, one: &One, after: u64) -> Result<Rows, Fault> {
         match &self.whom {
             Whom::Server(server) => {
-                let asking = self.get(vec!["v1", "executions", id, "journal"]);
+                let asking = self.get_of(one, &["journal"]);
                 let asking = asking.with("after", Some(after.to_string()));
                 let asking = Asking { accept: "text/event-stream", ..asking };
                 Ok(Rows::Sent { response: server.send(asking).await?, rest: Vec::new() })
             }
             Whom::File(service) => {
-                Ok(Rows::Read(Box::new(service.follow(&self.target(id), after).await?)))
+                Ok(Rows::Read(Box::new(service.follow(&self.target(one), after).await?)))
             }
         }
     }
 
     /// The result, for which at most so long is waited.
-    pub async fn result(&self, id: &str, wait: Duration) -> Result<Outcome, Fault> {
+    pub async fn result(&self, one: &One, wait: Duration) -> Result<Outcome, Fault> {
         let wait = wait.min(WAIT_MAX);
         match &self.whom {
             Whom::Server(server) => {
-                let asking = self.get(vec!["v1", "executions", id, "result"]);
+                let asking = self.get_of(one, &["result"]);
                 server.ask(asking.with("wait_ms", Some(wait.as_millis().to_string()))).await
             }
-            Whom::File(service) => Ok(service.result(&self.target(id), wait).await?),
+            Whom::File(service) => Ok(service.result(&self.target(one), wait).await?),
         }
     }
 
     pub async fn event(
         &self,
-        id: &str,
+        one: &One,
         event: SendEvent,
         event_id: Option<String>,
     ) -> Result<EventAccepted, Fault> {
         match &self.whom {
-            Whom::Server(server) => {
-                server
-                    .ask(self.post(vec!["v1", "executions", id, "events"], &event, event_id))
-                    .await
-            }
-            Whom::File(service) => Ok(service.event(&self.target(id), event, event_id).await?),
+            Whom::Server(server) => server.ask(self.post_to(one, "events", &event, event_id)).await,
+            Whom::File(service) => Ok(service.event(&self.target(one), event, event_id).await?),
         }
     }
 
     pub async fn verb(
         &self,
-        id: &str,
+        one: &One,
         verb: Verb,
         request_id: Option<String>,
     ) -> Result<Sent, Fault> {
         let server = match &self.whom {
             Whom::Server(server) => server,
             Whom::File(service) => {
-                return Ok(service.verb(&self.target(id), verb, request_id).await?);
+                return Ok(service.verb(&self.target(one), verb, request_id).await?);
             }
         };
-        let post = |name, body: &dyn erased::Body| {
-            let path = vec!["v1", "executions", id, name];
-            let asking = Asking { method: Method::POST, ..self.get(path) };
-            Asking { body: Some(body.json()), request_id: request_id.clone(), ..asking }
-        };
         let asking = match &verb {
-            Verb::Cancel(asked) => post("cancel", asked),
-            Verb::Terminate(asked) => post("terminate", asked),
-            Verb::Rollback(asked) => post("rollback", asked),
-            Verb::Kill(asked) => post("kill", asked),
-            Verb::Pause(asked) => post("pause", asked),
-            Verb::Resume(resume) => post("resume", resume),
-            Verb::RetryStep(asked) => post("retry-step", asked),
-            Verb::RetryUndo(asked) => post("retry-undo", asked),
-            Verb::WaiveUndo(asked) => post("waive-undo", asked),
-            Verb::SetAttributes(set) => post("set-attributes", set),
+            Verb::Cancel(asked) => self.post_to(one, "cancel", asked, request_id),
+            Verb::Terminate(asked) => self.post_to(one, "terminate", asked, request_id),
+            Verb::Rollback(asked) => self.post_to(one, "rollback", asked, request_id),
+            Verb::Kill(asked) => self.post_to(one, "kill", asked, request_id),
+            Verb::Pause(asked) => self.post_to(one, "pause", asked, request_id),
+            Verb::Resume(resume) => self.post_to(one, "resume", resume, request_id),
+            Verb::RetryStep(asked) => self.post_to(one, "retry-step", asked, request_id),
+            Verb::RetryUndo(asked) => self.post_to(one, "retry-undo", asked, request_id),
+            Verb::WaiveUndo(asked) => self.post_to(one, "waive-undo", asked, request_id),
+            Verb::SetAttributes(set) => self.post_to(one, "set-attributes", set, request_id),
         };
         server.ask(asking).await
     }
 
     pub async fn restart(
         &self,
-        id: &str,
+        one: &One,
         restart: Restart,
         request_id: Option<String>,
     ) -> Result<Started, Fault> {
         match &self.whom {
             Whom::Server(server) => {
-                let path = vec!["v1", "executions", id, "restart"];
-                server.ask(self.post(path, &restart, request_id)).await
+                server.ask(self.post_to(one, "restart", &restart, request_id)).await
             }
             Whom::File(service) => {
-                Ok(service.restart(&self.target(id), restart, request_id).await?)
+                Ok(service.restart(&self.target(one), restart, request_id).await?)
             }
         }
     }
 
-    pub async fn delete(&self, id: &str, asked: Asked) -> Result<(), Fault> {
+    pub async fn delete(&self, one: &One, asked: Asked) -> Result<(), Fault> {
         match &self.whom {
             Whom::Server(server) => {
-                let asking = self.get(vec!["v1", "executions", id]);
+                let asking = self.get_of(one, &[]);
                 let asking = asking.with("by", asked.by).with("reason", asked.reason);
                 server.bytes(Asking { method: Method::DELETE, ..asking }).await.map(drop)
             }
-            Whom::File(service) => Ok(service.delete(&self.target(id), asked).await?),
+            Whom::File(service) => Ok(service.delete(&self.target(one), asked).await?),
         }
     }
 
@@ -264,19 +272,6 @@ impl Asker {
         match &self.whom {
             Whom::Server(server) => server.ask(Asking::get(vec!["v1", "workers"])).await,
             Whom::File(service) => Ok(service.workers()),
-        }
-    }
-}
-
-/// The body of a verb, whatever its type.
-mod erased {
-    pub trait Body {
-        fn json(&self) -> String;
-    }
-
-    impl<T: serde::Serialize> Body for T {
-        fn json(&self) -> String {
-            serde_json::to_string(self).expect("requests are JSON by their types")
         }
     }
 }

@@ -8,10 +8,10 @@ use backstitch_api::http::{
     StartExecution, Status, StepAsked, StepName, Value, WaitsFor,
 };
 
-use super::arguments::{self, Ask, OfStep, Talk};
+use super::arguments::{self, Ask, OfStep, One, Talk};
 use super::ask::{Asker, file_of};
 use super::confirm::confirm;
-use super::fault::{Fault, NO_SUCCESS, NOT_OVER, USAGE};
+use super::fault::{Fault, NO_SUCCESS, NOT_OVER, UNREACHABLE, USAGE};
 use super::paper::{Paper, clean, instant, status};
 use crate::http::limits::WAIT_MAX;
 use crate::service::{Filter, Verb};
@@ -36,26 +36,26 @@ pub async fn run(talk: &Talk, asked: Ask) -> Result<(), Fault> {
     match asked {
         Ask::Start(start) => ask.start(start).await,
         Ask::List(list) => ask.list(list).await,
-        Ask::Show { one, follow: false } => ask.show(&one.id).await,
-        Ask::Show { one, follow: true } => ask.show_live(&one.id).await,
-        Ask::Journal { one, after, follow } => ask.journal(&one.id, after, follow).await,
-        Ask::Result { one, wait } => ask.result(&one.id, wait.as_deref()).await,
+        Ask::Show { one, follow: false } => ask.show(&one).await,
+        Ask::Show { one, follow: true } => ask.show_live(&one).await,
+        Ask::Journal { one, after, follow } => ask.journal(&one, after, follow).await,
+        Ask::Result { one, wait } => ask.result(&one, wait.as_deref()).await,
         Ask::Event { one, event_type, payload, request } => {
             let payload = payload.map(|text| json("what the event says", &text)).transpose()?;
             let event = SendEvent { event_type, payload, by: ask.by.clone() };
-            let accepted = ask.asker.event(&one.id, event, request.request_id).await?;
+            let accepted = ask.asker.event(&one, event, request.request_id).await?;
             let what = if accepted.first { "accepted" } else { "was accepted before" };
             Ok(ask.paper.say(&accepted, &format!("{what}, as number {}", accepted.number))?)
         }
         Ask::Restart { one, version, request } => {
             let restart = Restart { version, by: ask.by.clone() };
-            let started = ask.asker.restart(&one.id, restart, request.request_id).await?;
+            let started = ask.asker.restart(&one, restart, request.request_id).await?;
             let said = format!("{} is done over as run {}", clean(&started.id), started.run_id);
             Ok(ask.paper.say(&started, &said)?)
         }
         Ask::Delete { one, reason, sure } => {
-            confirm(&sure, &format!("Everything about {:?} will be gone.", one.id))?;
-            ask.asker.delete(&one.id, Asked { by: ask.by.clone(), reason }).await?;
+            confirm(&sure, &format!("Everything about {} will be gone.", named(&one)))?;
+            ask.asker.delete(&one, Asked { by: ask.by.clone(), reason }).await?;
             Ok(ask.paper.say(&serde_json::json!({ "deleted": one.id }), "deleted")?)
         }
         Ask::Attention { limit } => ask.attention(limit).await,
@@ -149,12 +149,13 @@ impl Asking {
         Ok(())
     }
 
-    async fn show(&self, id: &str) -> Result<(), Fault> {
-        let execution = self.asker.show(id).await?;
+    async fn show(&self, one: &One) -> Result<(), Fault> {
+        let execution = self.asker.show(one).await?;
         if self.paper.json {
             return Ok(self.paper.json(&execution)?);
         }
-        self.paper.text(&self.asker.timeline(id, self.paper.style).await?)?;
+        let one = of_run(one, &execution)?;
+        self.paper.text(&self.asker.timeline(&one, self.paper.style).await?)?;
         for line in asides(&execution) {
             self.paper.line(&clean(&line))?;
         }
@@ -162,15 +163,17 @@ impl Asking {
     }
 
     /// Prints of the picture what cannot change any more, and the rest at the end.
-    async fn show_live(&self, id: &str) -> Result<(), Fault> {
+    async fn show_live(&self, one: &One) -> Result<(), Fault> {
         if self.paper.json {
-            return self.journal(id, 0, true).await;
+            return self.journal(one, 0, true).await;
         }
-        let mut rows = self.asker.follow(id, 0).await?;
+        // Rows and pictures are of one run, also when a newer one begins meanwhile.
+        let one = &of_run(one, &self.asker.show(one).await?)?;
+        let mut rows = self.asker.follow(one, 0).await?;
         let mut shown = 0;
         loop {
             let over = rows.next().await?.is_none();
-            let picture = self.asker.timeline(id, self.paper.style).await?;
+            let picture = self.asker.timeline(one, self.paper.style).await?;
             let lines: Vec<&str> = picture.lines().collect();
             // A picture of an open run ends with a line of rail and what the run is doing.
             let settled = if over { lines.len() } else { lines.len().saturating_sub(2) };
@@ -184,9 +187,9 @@ impl Asking {
         }
     }
 
-    async fn journal(&self, id: &str, after: u64, follow: bool) -> Result<(), Fault> {
+    async fn journal(&self, one: &One, after: u64, follow: bool) -> Result<(), Fault> {
         if follow {
-            let mut rows = self.asker.follow(id, after).await?;
+            let mut rows = self.asker.follow(one, after).await?;
             while let Some(rows) = rows.next().await? {
                 rows.iter().try_for_each(|row| self.row(row))?;
             }
@@ -194,7 +197,7 @@ impl Asking {
         }
         let mut after = after;
         loop {
-            let page = self.asker.journal(id, after).await?;
+            let page = self.asker.journal(one, after).await?;
             page.rows.iter().try_for_each(|row| self.row(row))?;
             match page.next_after {
                 Some(next) => after = next,
@@ -229,7 +232,7 @@ impl Asking {
         Ok(())
     }
 
-    async fn result(&self, id: &str, wait: Option<&str>) -> Result<(), Fault> {
+    async fn result(&self, one: &One, wait: Option<&str>) -> Result<(), Fault> {
         let patience = match wait {
             None => Duration::MAX,
             Some(text) => {
@@ -241,7 +244,7 @@ impl Asking {
         let began = Instant::now();
         let outcome = loop {
             let left = patience.saturating_sub(began.elapsed());
-            let outcome = self.asker.result(id, left.min(WAIT_MAX)).await?;
+            let outcome = self.asker.result(one, left.min(WAIT_MAX)).await?;
             if outcome.settled || began.elapsed() >= patience {
                 break outcome;
             }
@@ -273,6 +276,7 @@ impl Asking {
             let opened = matter.opened_at.map(instant).unwrap_or_default();
             vec![
                 matter.id.clone(),
+                matter.run_id.clone(),
                 step,
                 matter.kind.replace('_', " "),
                 opened,
@@ -280,7 +284,7 @@ impl Asking {
             ]
         };
         let rows = matters.attention.iter().map(row).collect();
-        let head = ["id", "step", "what", "since", "why"];
+        let head = ["id", "run", "step", "what", "since", "why"];
         Ok(self.paper.table(&head, rows, "nothing waits for a person")?)
     }
 
@@ -317,47 +321,48 @@ impl Asking {
         let who = |reason| Asked { by: self.by.clone(), reason };
         let about = |OfStep { one, step, reason, request }: OfStep| {
             let step = step.parse().map(StepName::Ord).unwrap_or(StepName::Key(step));
-            (one.id, StepAsked { step, by: self.by.clone(), reason }, request.request_id)
+            (one, StepAsked { step, by: self.by.clone(), reason }, request.request_id)
         };
         let plain = |verb: arguments::Verb, make: fn(Asked) -> Verb| {
-            (verb.one.id, make(who(verb.reason)), verb.request.request_id)
+            (verb.one, make(who(verb.reason)), verb.request.request_id)
         };
-        let (id, verb, request_id) = match asked {
+        let (one, verb, request_id) = match asked {
             Ask::Cancel(verb) => plain(verb, Verb::Cancel),
             Ask::Terminate(verb) => plain(verb, Verb::Terminate),
             Ask::Rollback(verb) => plain(verb, Verb::Rollback),
             Ask::Pause(verb) => plain(verb, Verb::Pause),
             Ask::Kill { verb, sure } => {
-                let what = format!("{:?} will end as it stands: nothing is undone.", verb.one.id);
+                let one = named(&verb.one);
+                let what = format!("{one} will end as it stands: nothing is undone.");
                 confirm(&sure, &what)?;
                 plain(verb, Verb::Kill)
             }
             Ask::Resume { verb, shift_timers } => {
                 let resume = Resume { shift_timers, by: self.by.clone(), reason: verb.reason };
-                (verb.one.id, Verb::Resume(resume), verb.request.request_id)
+                (verb.one, Verb::Resume(resume), verb.request.request_id)
             }
             Ask::RetryStep(of_step) => {
-                let (id, asked, request_id) = about(of_step);
-                (id, Verb::RetryStep(asked), request_id)
+                let (one, asked, request_id) = about(of_step);
+                (one, Verb::RetryStep(asked), request_id)
             }
             Ask::RetryUndo(of_step) => {
-                let (id, asked, request_id) = about(of_step);
-                (id, Verb::RetryUndo(asked), request_id)
+                let (one, asked, request_id) = about(of_step);
+                (one, Verb::RetryUndo(asked), request_id)
             }
             Ask::WaiveUndo { of_step, sure } => {
-                let (step, id) = (&of_step.step, &of_step.one.id);
+                let (step, one) = (&of_step.step, named(&of_step.one));
                 let by = self.by.as_deref().unwrap_or_default();
                 let what =
-                    format!("The undo of {step:?} in {id:?} will not run; {by} vouches for it.");
+                    format!("The undo of {step:?} in {one} will not run; {by} vouches for it.");
                 confirm(&sure, &what)?;
-                let (id, asked, request_id) = about(of_step);
-                (id, Verb::WaiveUndo(asked), request_id)
+                let (one, asked, request_id) = about(of_step);
+                (one, Verb::WaiveUndo(asked), request_id)
             }
             Ask::SetAttributes { verb, attributes } => {
                 let attributes = attributes.into_iter().collect();
                 let (by, reason) = (self.by.clone(), verb.reason);
                 let set = SetAttributes { attributes, by, reason };
-                (verb.one.id, Verb::SetAttributes(set), verb.request.request_id)
+                (verb.one, Verb::SetAttributes(set), verb.request.request_id)
             }
             Ask::Start(_)
             | Ask::List(_)
@@ -372,13 +377,27 @@ impl Asking {
             | Ask::Backup { .. }
             | Ask::Openapi => unreachable!("these are no verbs"),
         };
-        let sent = self.asker.verb(&id, verb, request_id).await?;
+        let sent = self.asker.verb(&one, verb, request_id).await?;
         let said = match sent.changed {
             true => "accepted: it will be carried out",
             false => "noted: it changes nothing, the execution is already there",
         };
         Ok(self.paper.say(&sent, said)?)
     }
+}
+
+/// What a person is asked about.
+fn named(one: &One) -> String {
+    match one.run_id {
+        None => format!("{:?}", one.id),
+        Some(run_id) => format!("run {run_id} of {:?}", one.id),
+    }
+}
+
+/// The run that was found, whichever is the newest by now.
+fn of_run(one: &One, found: &Execution) -> Result<One, Fault> {
+    let run_id = found.run_id.parse();
+    Ok(one.of_run(run_id.map_err(|why: String| Fault::new(UNREACHABLE, why))?))
 }
 
 /// What is to be known of an execution and is not in its picture.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backstitch_api::http::{StartExecution, Value};
 
-use super::arguments::Talk;
+use super::arguments::{One, Talk};
 use super::ask::Asker;
 use super::fault::{Fault, REFUSED};
 use super::paper::{Paper, status};
@@ -46,15 +46,15 @@ pub async fn demo(talk: &Talk) -> Result<(), Fault> {
             by: Some(talk.by.clone()),
         };
         asker.start(start, None).await?;
-        rows.push((id, example.shows));
+        rows.push((One { id, run_id: None }, example.shows));
     }
     let mut table = Vec::new();
-    for (id, shows) in &rows {
-        let outcome = asker.result(id, PATIENCE).await?;
+    for (one, shows) in &rows {
+        let outcome = asker.result(one, PATIENCE).await?;
         if paper.json {
             paper.json(&outcome)?;
         }
-        table.push(vec![id.clone(), status(outcome.status), (*shows).to_owned()]);
+        table.push(vec![one.id.clone(), status(outcome.status), (*shows).to_owned()]);
     }
     if paper.json {
         return Ok(());

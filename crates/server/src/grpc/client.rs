@@ -9,6 +9,7 @@ mod words;
 use backstitch_api::PROTOCOL;
 use backstitch_api::client as wire;
 use backstitch_core::attribute::AttributeChange;
+use backstitch_core::id::RunId;
 use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_engine::Engine;
 use backstitch_engine::events::EventPost;
@@ -144,6 +145,18 @@ impl Client for ClientService {
     ) -> Result<Response<wire::RunAnswer>, Status> {
         let wire::NewestRequest { namespace, id } = request.into_inner();
         words::run_answer(self.engine.newest(&namespace, &id).await)
+    }
+
+    async fn run_of(
+        &self,
+        request: Request<wire::RunOfRequest>,
+    ) -> Result<Response<wire::RunAnswer>, Status> {
+        let wire::RunOfRequest { namespace, id, run_id } = request.into_inner();
+        let Some(run_id) = RunId::from_slice(&run_id) else {
+            let message = format!("a run id has 16 bytes, and this one has {}", run_id.len());
+            return Err(words::invalid(message));
+        };
+        words::run_answer(self.engine.run_of(&namespace, &id, run_id).await)
     }
 
     async fn run(

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use backstitch::RunId;
 use backstitch_api::http::{
     Attribute, Code, Execution, Listing, Outcome, Problem, StartExecution, Started, Status,
 };
@@ -14,7 +15,7 @@ use utoipa::IntoParams;
 use super::Shared;
 use super::answer::{Answered, Refusal, json, ok};
 use super::limits::WAIT_MAX;
-use super::reading::{Body, Id, Meant, Place, Query, RequestId, namespace};
+use super::reading::{Body, Id, Meant, Place, Query, RequestId, Which, namespace, run_id};
 use crate::service::{Filter, Target};
 
 /// Starts an execution; idempotent by its id.
@@ -112,9 +113,9 @@ pub(crate) fn attribute_of(text: &str) -> Attribute {
     serde_json::from_str(text).unwrap_or_else(|_| Attribute::Text(text.to_owned()))
 }
 
-/// Shows the newest run of an execution.
+/// Shows a run of an execution, the newest unless another one is named.
 #[utoipa::path(get, path = "/v1/executions/{id}", params(
-    ("id" = String, Path, description = "The business id"), Place,
+    ("id" = String, Path, description = "The business id"), Which,
 ), responses(
     (status = 200, body = Execution),
     (status = "default", body = Problem, content_type = "application/problem+json", description = "Why not"),
@@ -129,6 +130,10 @@ pub(super) async fn show(State(shared): State<Shared>, Meant(target): Meant) -> 
 pub(super) struct ResultQuery {
     /// The namespace of the id; `default` if left out.
     namespace: Option<String>,
+    /// The id of one of its runs; the newest run if left out.
+    #[serde(default, deserialize_with = "run_id")]
+    #[param(value_type = Option<String>)]
+    run_id: Option<RunId>,
     /// How long to wait for the result, in milliseconds: at most 50000; 0 if left out.
     wait_ms: Option<u64>,
 }
@@ -155,7 +160,7 @@ pub(super) async fn result(
         );
         return Err(Refusal::new(Code::Invalid, detail));
     }
-    let target = Target { namespace: namespace(query.namespace), id };
+    let target = Target { namespace: namespace(query.namespace), id, run_id: query.run_id };
     let outcome = shared.service.result(&target, wait).await?;
     let status = if outcome.settled { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok(json(status, &outcome))

@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use backstitch::RunId;
 use backstitch::timeline::Style;
 use backstitch_api::http::{Code, JournalPage, JournalRow, Problem};
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use utoipa::IntoParams;
 use super::Shared;
 use super::answer::{Answered, Refusal, ok};
 use super::limits::{STREAM_BEAT, STREAMS_MAX};
-use super::reading::{Id, Query, namespace, text_of};
+use super::reading::{Id, Query, namespace, run_id, text_of};
 use crate::service::{Followed, Target};
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -24,13 +25,17 @@ use crate::service::{Followed, Target};
 pub(super) struct JournalQuery {
     /// The namespace of the id; `default` if left out.
     namespace: Option<String>,
+    /// The id of one of its runs; the newest run if left out.
+    #[serde(default, deserialize_with = "run_id")]
+    #[param(value_type = Option<String>)]
+    run_id: Option<RunId>,
     /// Only rows after this one; 0 if left out.
     after: Option<u64>,
     /// At most so many: 1 to 1000; 200 if left out.
     limit: Option<usize>,
 }
 
-/// The journal of the newest run.
+/// The journal of a run, the newest unless another one is named.
 ///
 /// With `Accept: text/event-stream` the rows come as server-sent events, as they are written, until
 /// the run is closed (event `end`). `Last-Event-ID` says where to go on.
@@ -51,7 +56,7 @@ pub(super) async fn journal(
     Query(query): Query<JournalQuery>,
     headers: HeaderMap,
 ) -> Answered {
-    let target = Target { namespace: namespace(query.namespace), id };
+    let target = Target { namespace: namespace(query.namespace), id, run_id: query.run_id };
     let after = query.after.unwrap_or(0);
     let accept = text_of(&headers, header::ACCEPT.as_str())?.unwrap_or_default();
     if !accept.contains("text/event-stream") {
@@ -143,12 +148,16 @@ fn frame(row: &JournalRow) -> String {
 pub(super) struct TimelineQuery {
     /// The namespace of the id; `default` if left out.
     namespace: Option<String>,
+    /// The id of one of its runs; the newest run if left out.
+    #[serde(default, deserialize_with = "run_id")]
+    #[param(value_type = Option<String>)]
+    run_id: Option<RunId>,
     /// With the colours of a terminal.
     #[serde(default)]
     colour: bool,
 }
 
-/// The journal of the newest run as a picture for the terminal.
+/// The journal of a run as a picture for the terminal.
 #[utoipa::path(get, path = "/v1/executions/{id}/timeline", params(
     ("id" = String, Path, description = "The business id"), TimelineQuery,
 ), responses(
@@ -160,7 +169,7 @@ pub(super) async fn timeline(
     Id(id): Id,
     Query(query): Query<TimelineQuery>,
 ) -> Answered {
-    let target = Target { namespace: namespace(query.namespace), id };
+    let target = Target { namespace: namespace(query.namespace), id, run_id: query.run_id };
     let style = if query.colour { Style::Colour } else { Style::Plain };
     let picture = shared.service.timeline(&target, style).await?;
     let kind = (header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

@@ -4,10 +4,11 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query as AxumQuery, Req
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use backstitch::RunId;
 use backstitch_api::http::Code;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use utoipa::IntoParams;
 
 use super::Shared;
@@ -22,6 +23,25 @@ use crate::service::{NAMESPACE_DEFAULT, Target};
 pub(super) struct Place {
     /// The namespace of the id; `default` if left out.
     pub namespace: Option<String>,
+}
+
+/// The namespace of the id, and the run.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Which {
+    /// The namespace of the id; `default` if left out.
+    pub namespace: Option<String>,
+    /// The id of one of its runs; the newest run if left out.
+    #[serde(default, deserialize_with = "run_id")]
+    #[param(value_type = Option<String>)]
+    pub run_id: Option<RunId>,
+}
+
+/// Reads the id of a run in a query.
+pub(super) fn run_id<'de, D: Deserializer<'de>>(given: D) -> Result<Option<RunId>, D::Error> {
+    let text = String::deserialize(given)?;
+    text.parse().map(Some).map_err(|why| D::Error::custom(format!("run_id: {why}")))
 }
 
 /// The namespace, or the usual one.
@@ -68,8 +88,9 @@ impl FromRequestParts<Shared> for Meant {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Meant, Refusal> {
         let Id(id) = Id::from_request_parts(parts, shared).await?;
-        let Query(place) = Query::<Place>::from_request_parts(parts, shared).await?;
-        Ok(Meant(Target { namespace: namespace(place.namespace), id }))
+        let Query(Which { namespace: given, run_id }) =
+            Query::<Which>::from_request_parts(parts, shared).await?;
+        Ok(Meant(Target { namespace: namespace(given), id, run_id }))
     }
 }
 

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
+use backstitch::RunId;
 use backstitch_api::http::{
     Asked, EventAccepted, Problem, Restart, Resume, SendEvent, Sent, SetAttributes, Started,
     StepAsked,
@@ -12,7 +13,7 @@ use utoipa::IntoParams;
 
 use super::Shared;
 use super::answer::{Answered, json, ok};
-use super::reading::{Body, Id, Meant, Place, Query, RequestId, namespace};
+use super::reading::{Body, Id, Meant, Query, RequestId, Which, namespace, run_id};
 use crate::service::{Target, Verb};
 
 macro_rules! verbs {
@@ -20,7 +21,7 @@ macro_rules! verbs {
         $(#[doc = $doc])*
         #[utoipa::path(post, path = $path, params(
             ("id" = String, Path, description = "The business id"),
-            Place,
+            Which,
             ("Idempotency-Key" = Option<String>, Header, description = "An id of the request"),
         ), request_body = $body, responses(
             (status = 200, body = Sent),
@@ -66,7 +67,7 @@ verbs! {
 /// Sends an event, which is kept until a wait takes it.
 #[utoipa::path(post, path = "/v1/executions/{id}/events", params(
     ("id" = String, Path, description = "The business id"),
-    Place,
+    Which,
     ("Idempotency-Key" = Option<String>, Header, description = "An id of the event"),
 ), request_body = SendEvent, responses(
     (status = 200, body = EventAccepted),
@@ -84,7 +85,7 @@ pub(super) async fn event(
 /// Does a closed execution over, as a new run.
 #[utoipa::path(post, path = "/v1/executions/{id}/restart", params(
     ("id" = String, Path, description = "The business id"),
-    Place,
+    Which,
     ("Idempotency-Key" = Option<String>, Header, description = "An id of the request"),
 ), request_body = Restart, responses(
     (status = 201, body = Started),
@@ -108,13 +109,17 @@ pub(super) async fn restart(
 pub(super) struct DeleteQuery {
     /// The namespace of the id; `default` if left out.
     namespace: Option<String>,
+    /// The id of one of its runs; the newest run if left out.
+    #[serde(default, deserialize_with = "run_id")]
+    #[param(value_type = Option<String>)]
+    run_id: Option<RunId>,
     /// Who asks; stands in the log.
     by: Option<String>,
     /// Why; stands in the log.
     reason: Option<String>,
 }
 
-/// Deletes a closed execution with all that is known of it.
+/// Deletes a closed run of an execution with all that is known of it.
 #[utoipa::path(delete, path = "/v1/executions/{id}", params(
     ("id" = String, Path, description = "The business id"), DeleteQuery,
 ), responses(
@@ -126,7 +131,7 @@ pub(super) async fn delete(
     Id(id): Id,
     Query(query): Query<DeleteQuery>,
 ) -> Answered {
-    let target = Target { namespace: namespace(query.namespace), id };
+    let target = Target { namespace: namespace(query.namespace), id, run_id: query.run_id };
     let asked = Asked { by: query.by, reason: query.reason };
     shared.service.delete(&target, asked).await?;
     Ok(StatusCode::NO_CONTENT.into_response())

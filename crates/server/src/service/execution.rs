@@ -23,12 +23,12 @@ const STEPS_SHOWN_MAX: usize = 1_000;
 const STEP_OUTPUT_BYTES_MAX: usize = 16 * 1024;
 
 impl Service {
-    /// The newest run of an execution, in full.
+    /// One run of an execution, in full.
     ///
     /// # Errors
     /// `not_found`; `unreadable`; trouble of the store.
     pub async fn get(&self, target: &Target) -> Result<Execution, Problem> {
-        let info = self.newest(target).await?;
+        let info = self.meant(target).await?;
         let view = self.engine().view(info.run).await.map_err(told)?;
         Ok(execution(&view))
     }
@@ -38,7 +38,7 @@ impl Service {
     /// # Errors
     /// As [`Service::get`]; `stopped` when the server stops meanwhile.
     pub async fn result(&self, target: &Target, wait: Duration) -> Result<Outcome, Problem> {
-        let info = self.newest(target).await?;
+        let info = self.meant(target).await?;
         // Even with nothing to wait for, what is known at once is told.
         let settled = tokio::time::timeout(wait, self.engine().settled(info.run)).await;
         if let Ok(settled) = settled {

@@ -22,7 +22,7 @@ const ROWS_AT_ONCE: usize = 16;
 /// A page that holds so many bytes of events takes no further row.
 const PAGE_BYTES_SOFT_MAX: usize = 8 * 1024 * 1024;
 
-/// A journal that is followed. It stays with the run that was the newest at first.
+/// A journal that is followed. It stays with the run that was meant at first.
 pub struct Followed {
     service: Service,
     run: RunNo,
@@ -30,7 +30,7 @@ pub struct Followed {
 }
 
 impl Service {
-    /// A page of the journal of the newest run, after row `after`.
+    /// A page of the journal of a run, after row `after`.
     ///
     /// # Errors
     /// `not_found`; `invalid` for a limit that cannot be; `unreadable`; trouble of the store.
@@ -46,7 +46,7 @@ impl Service {
                 return Err(invalid(format!("the limit is {limit}; it can be 1 to {ROWS_MAX}")));
             }
         };
-        let run = self.newest(target).await?.run;
+        let run = self.meant(target).await?.run;
         let (mut page, mut last, mut bytes) = (Vec::new(), after, 0);
         while page.len() < limit && bytes < PAGE_BYTES_SOFT_MAX {
             let at_once = ROWS_AT_ONCE.min(limit - page.len());
@@ -63,21 +63,21 @@ impl Service {
         Ok(JournalPage { rows: page, next_after: Some(last) })
     }
 
-    /// The journal of the newest run, after row `after` and as it grows.
+    /// The journal of a run, after row `after` and as it grows.
     ///
     /// # Errors
     /// `not_found`; trouble of the store.
     pub async fn follow(&self, target: &Target, after: u64) -> Result<Followed, Problem> {
-        let run = self.newest(target).await?.run;
+        let run = self.meant(target).await?.run;
         Ok(Followed { service: self.clone(), run, after })
     }
 
-    /// The journal of the newest run as a picture for the terminal.
+    /// The journal of a run as a picture for the terminal.
     ///
     /// # Errors
     /// `not_found`; `unreadable`; trouble of the store.
     pub async fn timeline(&self, target: &Target, style: Style) -> Result<String, Problem> {
-        let run = self.newest(target).await?.run;
+        let run = self.meant(target).await?.run;
         let rows = self.engine().journal(run).await.map_err(told)?;
         Ok(timeline::draw(&rows, style))
     }

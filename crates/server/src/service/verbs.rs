@@ -53,8 +53,12 @@ impl Service {
         verb: Verb,
         request_id: Option<String>,
     ) -> Result<Sent, Problem> {
-        let handle: Handle<()> =
-            self.client.handle_in(&target.namespace, &target.id).await.map_err(told)?;
+        let Target { namespace, id, run_id } = target;
+        let handle = match run_id {
+            None => self.client.handle_in(namespace, id).await,
+            Some(run_id) => self.client.handle_of_run(namespace, id, *run_id).await,
+        };
+        let handle: Handle<()> = handle.map_err(told)?;
         let asked = |request: VerbRequest, asked: Asked| {
             let request = request.by(asked.by.unwrap_or_else(|| BY_DEFAULT.to_owned()));
             request.reason(asked.reason.unwrap_or_default())
@@ -99,7 +103,7 @@ impl Service {
         set: SetAttributes,
         request_id: Option<String>,
     ) -> Result<Sent, Problem> {
-        let run = self.newest(target).await?.run;
+        let run = self.meant(target).await?.run;
         let changes = set.attributes.into_iter().map(|(name, value)| {
             let value = value.map(AttributeValue::from);
             AttributeChange { name, value }
@@ -126,7 +130,7 @@ impl Service {
         event: SendEvent,
         event_id: Option<String>,
     ) -> Result<EventAccepted, Problem> {
-        let run = self.newest(target).await?.run;
+        let run = self.meant(target).await?.run;
         let post = EventPost {
             event_type: event.event_type,
             payload: event.payload.unwrap_or_else(Value::null).payload(),
@@ -151,16 +155,17 @@ impl Service {
         restart: Restart,
         request_id: Option<String>,
     ) -> Result<Started, Problem> {
-        let newest = self.newest(target).await?;
-        if let Some(id) = &request_id
-            && self.was_restarted_by(newest.run, id).await?
+        let meant = self.meant(target).await?;
+        // Who names the run says which one was before.
+        if let (Some(id), None) = (&request_id, target.run_id)
+            && self.was_restarted_by(meant.run, id).await?
         {
             // The same request again: it means the run before, which is not the newest any more.
-            return Ok(started(target, newest.new.run_id, true, newest.update.status));
+            return Ok(started(target, meant.new.run_id, true, meant.update.status));
         }
         let by = restart.by.unwrap_or_else(|| BY_DEFAULT.to_owned());
         let request = RestartRequest { by, version: restart.version, request_id };
-        let begun = self.engine().restart(newest.run, request).await.map_err(told)?;
+        let begun = self.engine().restart(meant.run, request).await.map_err(told)?;
         Ok(started(target, begun.run_id, begun.created, begun.status))
     }
 
@@ -178,7 +183,7 @@ impl Service {
     /// `refused` when it is not closed, or while a matter of it is open; `not_found`; trouble of the
     /// store.
     pub async fn delete(&self, target: &Target, asked: Asked) -> Result<(), Problem> {
-        let run = self.newest(target).await?.run;
+        let run = self.meant(target).await?.run;
         let by = asked.by.unwrap_or_else(|| BY_DEFAULT.to_owned());
         let reason = asked.reason.unwrap_or_default();
         self.engine().delete(run, &by, &reason).await.map_err(told)

@@ -4,6 +4,7 @@ mod bad_input;
 mod executions;
 mod health;
 mod journal;
+mod runs;
 mod verbs;
 
 mod server;

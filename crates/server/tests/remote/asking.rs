@@ -142,6 +142,32 @@ async fn what_a_caller_asks_for_is_judged_by_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_that_is_not_the_newest_is_named_by_its_id() {
+    let house = House::new().await;
+    let _app = house.worker(|b| b.register(approve(&house.effects))).await;
+    let client = caller(&house).await;
+    let workflow = || approve(&house.effects);
+    let first = client.start(workflow(), "a", 7).await.unwrap();
+    first.kill().by("ada").await.unwrap();
+    assert_eq!(first.closed().await.unwrap(), Status::Terminated);
+    let second = client.start(workflow(), "a", 7).reuse(Reuse::Allow).await.unwrap();
+    let other = client.start(workflow(), "b", 7).await.unwrap();
+    let of_run =
+        async |id: &str, run_id| client.handle_of_run::<String>("default", id, run_id).await;
+    let found = of_run("a", first.run_id()).await.unwrap();
+    assert_eq!(found.run_id(), first.run_id());
+    assert_eq!(found.status().await.unwrap().status, Status::Terminated);
+    let found = of_run("a", second.run_id()).await.unwrap();
+    found.cancel().by("ada").await.unwrap();
+    assert_eq!(second.closed().await.unwrap(), Status::Cancelled);
+    for (id, run_id) in [("a", other.run_id()), ("b", first.run_id()), ("c", first.run_id())] {
+        let error = of_run(id, run_id).await.err().expect("it is another execution's");
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(error.to_string().contains("has no run"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_is_not_there_is_told_at_once() {
     let house = House::new().await;
     let client = caller(&house).await;
@@ -188,6 +214,11 @@ async fn a_caller_that_is_not_to_be_believed_is_refused_by_the_server_itself() {
     assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
     let rows = api::RowsRequest { run: i64::MIN, after_seq: u64::MAX, limit: u32::MAX };
     assert!(stub.rows(rows).await.unwrap().into_inner().rows.is_empty());
+    for run_id in [Vec::new(), vec![7; 15], vec![7; 17]] {
+        let request = api::RunOfRequest { namespace: "default".into(), id: "a".into(), run_id };
+        let error = stub.run_of(request).await.expect_err("it is no id of a run");
+        assert_eq!(error.code(), Code::InvalidArgument, "{error}");
+    }
     let about = api::AboutRequest { protocol_min: 7, protocol_max: 8 };
     assert_eq!(stub.about(about).await.err().map(|e| e.code()), Some(Code::FailedPrecondition));
 }

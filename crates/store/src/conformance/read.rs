@@ -4,7 +4,8 @@ use backstitch_core::attribute::AttributeValue;
 
 use super::Subject;
 use super::bench::{Bench, assert_appended};
-use crate::{RunInfo, RunNo};
+use super::changes::run_id;
+use crate::{Answer, Change, RunInfo, RunNo};
 
 fn numbers(runs: &[RunInfo]) -> Vec<RunNo> {
     runs.iter().map(|info| info.run).collect()
@@ -55,6 +56,38 @@ pub async fn runs_are_read_page_by_page_newest_first(subject: impl Subject) {
     }
     started.reverse();
     assert_eq!(numbers(&read), started);
+}
+
+/// A person may mean a run that is not the newest of its execution.
+pub async fn a_run_is_found_by_its_execution_and_its_own_id(subject: impl Subject) {
+    let bench = Bench::new(subject);
+    let first = bench.start(1).await;
+    assert_appended(bench.commit(bench.new_closing(first, 2)).await);
+    let mut start = bench.new_start(1);
+    start.execution.run_id = run_id(100);
+    start.execution.after = Some(first);
+    start.expected = Some(first);
+    let Answer::Started { run: second, .. } = bench.commit(start).await else {
+        panic!("the newest run was named, and yet no run began after it");
+    };
+    let other = bench.start(2).await;
+    let bench = bench.reopen().await;
+    let run_of = async |namespace: &str, id: &str, run: RunNo| {
+        let info = bench.store.run(run).await.unwrap().expect("was started");
+        let found = bench.store.run_of(namespace, id, info.new.run_id).await.unwrap();
+        assert!(found.is_none() || found == Some(info), "another run has come: {found:?}");
+        found.is_some()
+    };
+    assert!(run_of("default", "order-1", first).await);
+    assert!(run_of("default", "order-1", second).await);
+    assert!(!run_of("default", "order-1", other).await, "it is another execution's");
+    assert!(!run_of("other", "order-1", first).await, "it is in another namespace");
+    assert_eq!(bench.store.run_of("default", "order-1", run_id(7)).await.unwrap(), None);
+    let deleted = bench.commit(Change::Delete(first)).await;
+    assert_eq!(deleted, Answer::Deleted);
+    assert!(run_of("default", "order-1", second).await);
+    let gone = bench.store.run_of("default", "order-1", run_id(1)).await.unwrap();
+    assert_eq!(gone, None, "it was deleted");
 }
 
 /// What is not there is no error.

@@ -126,6 +126,22 @@ pub(super) fn newest(
         .optional()
 }
 
+/// Looks through the runs of the id, which are few.
+pub(super) fn run_of(
+    connection: &Connection,
+    namespace: &str,
+    id: &str,
+    run_id: RunId,
+) -> Result<Option<RunInfo>> {
+    let sql = format!(
+        "{RUN} INDEXED BY executions_by_id WHERE namespace = ?1 AND id = ?2 AND run_id = ?3"
+    );
+    connection
+        .prepare_cached(&sql)?
+        .query_row(params![namespace, id, run_id.to_vec()], run_info)
+        .optional()
+}
+
 pub(super) fn run(connection: &Connection, run: RunNo) -> Result<Option<RunInfo>> {
     connection
         .prepare_cached(&format!("{RUN} WHERE run_no = ?1"))?

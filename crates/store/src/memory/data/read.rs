@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::ops::Bound;
 
 use backstitch_core::attribute::AttributeValue;
+use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxRow;
 use bytes::Bytes;
 
@@ -27,6 +28,19 @@ impl Data {
     pub(in crate::memory) fn newest(&self, namespace: &str, id: &str) -> Option<&RunInfo> {
         let run = self.newest.get(&(namespace.to_owned(), id.to_owned()))?;
         Some(&self.runs[run].info)
+    }
+
+    pub(in crate::memory) fn run_of(
+        &self,
+        namespace: &str,
+        id: &str,
+        run_id: RunId,
+    ) -> Option<RunInfo> {
+        let mut infos = self.runs.values().map(|run| &run.info);
+        let is_it = |RunInfo { new, .. }: &&RunInfo| {
+            new.run_id == run_id && new.namespace == namespace && new.id == id
+        };
+        infos.find(is_it).cloned()
     }
 
     pub(in crate::memory) fn run(&self, run: RunNo) -> Option<RunInfo> {
