@@ -307,6 +307,13 @@ impl Tenancy {
             Some((_, at_us)) => (Written::Durable { at_us: *at_us }, None),
             None => self.judge_and_write(row).await,
         };
+        if matches!(answer, Written::Unread(_)) {
+            // Before the answer: who replays has to read it then, or would be refused again.
+            let over = self.push_inbox().await;
+            if over.is_some() {
+                return over;
+            }
+        }
         let run = self.run;
         self.grant.worker.send(ToWorker::Answer { run, append_id, answer }).await;
         if over.is_some() {

@@ -6,8 +6,10 @@ use std::time::Duration;
 use backstitch_core::event::BlockKind;
 use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::inbox::{InboxKind, Verb};
+use backstitch_core::payload::Payload;
 use backstitch_core::session::AttemptEnd;
 use backstitch_core::status::Status;
+use backstitch_store::{Answer as StoreAnswer, Change, InboxPut, Store};
 
 use backstitch_api::worker as wire;
 use backstitch_api::worker::Workflow;
@@ -100,6 +102,41 @@ async fn what_comes_from_outside_is_handed_on() {
     run.paid(1);
     let row = run.row().expect("the code returns");
     assert_eq!(worker.write_in_vain(row).await.why(), Why::Unread);
+}
+
+#[tokio::test]
+async fn what_a_refused_row_has_not_read_comes_before_the_refusal() {
+    let (peer, store) = Peer::start_on_memory().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let mut run = worker.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    worker.write(row).await;
+    // It is durable, and the server has not heard of it yet.
+    let cancel = Verb { by: "ada".into(), ..Verb::default() }.to_bytes();
+    let put = InboxPut {
+        run: started.run,
+        kind: InboxKind::Cancel,
+        request_id: "verb r1".into(),
+        topic: String::new(),
+        digest: Payload::json(cancel.clone()).digest(),
+        payload: cancel,
+        changed: true,
+        rows_max: 10,
+    };
+    let put = store.commit(Change::Inbox(Box::new(put))).await.expect("memory is there");
+    assert!(matches!(put, StoreAnswer::Accepted { number: 1, .. }), "{put:?}");
+    run.paid(1);
+    let row = run.row().expect("the code returns");
+    worker.say(Said::Append(row)).await;
+    let Ok(Message::Inbox(inbox)) = worker.next().await else { panic!("the cancel comes first") };
+    assert_eq!((inbox.rows.len(), inbox.rows[0].kind), (1, InboxKind::Cancel as u32));
+    let Some(wire::answer::Answer::Refused(refused)) = worker.answer().await.answer else {
+        panic!("then the row is refused")
+    };
+    assert_eq!(refused.why(), Why::Unread);
+    // Once, and no more.
+    worker.ping().await;
 }
 
 #[tokio::test]
