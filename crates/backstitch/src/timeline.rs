@@ -38,6 +38,8 @@ mod words;
 mod tests;
 
 use backstitch_core::row::Row;
+use backstitch_core::run::WaitsFor;
+use backstitch_core::status::Status;
 
 use self::scribe::Scribe;
 
@@ -79,8 +81,25 @@ pub enum Style {
 /// # }
 /// ```
 pub fn draw(rows: &[Row], style: Style) -> String {
+    drawn(rows, None, style)
+}
+
+/// Draws a journal as [`draw`] does. One that is not closed ends with how it stands: a journal does not say whether
+/// anybody works on it.
+///
+/// `status` and `waits_for` are those of [`ExecutionStatus`](crate::ExecutionStatus).
+pub fn draw_as_it_stands(
+    rows: &[Row],
+    status: Status,
+    waits_for: &[WaitsFor],
+    style: Style,
+) -> String {
+    drawn(rows, Some((status, waits_for)), style)
+}
+
+fn drawn(rows: &[Row], stands: Option<(Status, &[WaitsFor])>, style: Style) -> String {
     let mut scribe = Scribe::new(rows);
-    scribe.write(rows);
+    scribe.write(rows, stands);
     let lines = scribe.lines.iter();
     lines.map(|line| line.draw(style) + "\n").collect()
 }

@@ -19,6 +19,7 @@ use crate::feed::{Feed, FeedSender};
 use crate::host::Host;
 use crate::ids::Ids;
 use crate::live::{Alarm, LiveRuns, Mail};
+use crate::pending::PendingRuns;
 use crate::program::{Intercept, Program};
 use crate::recovery::{self, read_journal};
 use crate::retention;
@@ -139,6 +140,7 @@ pub(crate) struct Shared {
     /// Closed when the runtime of an owner has ended.
     home: watch::Receiver<()>,
     pub feed: FeedSender,
+    pub pending: PendingRuns,
     /// Workers elsewhere, if runs are leased.
     pub workers: Option<Workers>,
     /// For a guest that is not at the store: whom it asks.
@@ -190,6 +192,7 @@ impl Shared {
             stopped: watch::Sender::new(false),
             home,
             feed: FeedSender::new(),
+            pending: PendingRuns::default(),
             workers,
             host,
         })
@@ -271,6 +274,7 @@ impl Shared {
     }
 
     pub fn leave_alone(&self, run: RunNo, why: Error) {
+        self.pending.forget(run);
         // What is not held any more is not to be blamed.
         if self.store.holds(run) {
             self.left_alone.lock().expect("no code runs under this lock").insert(run, why);

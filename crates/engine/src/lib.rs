@@ -22,6 +22,7 @@ pub mod engine;
 pub mod feed;
 mod ids;
 mod live;
+mod pending;
 mod reading;
 mod recovery;
 pub mod start;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use backstitch_core::row::Row;
 use backstitch_core::run::Run;
 use backstitch_core::status::Status;
 use backstitch_store::{RunInfo, RunNo};
@@ -24,11 +25,15 @@ pub struct RunView {
 }
 
 impl RunView {
-    /// The derived status. A run for which no worker is there, and for which something has come due, is pending:
-    /// the journal alone does not know the time.
+    /// The derived status. A run for which no worker is there, and for which something has come due or the worker
+    /// of which was lost in the middle of an attempt, is pending: the journal alone knows neither.
     pub fn status(&self) -> Status {
         match self.run.status(self.owned) {
-            Status::Suspended if !self.owned && self.run.wants_code(self.now_us) => Status::Pending,
+            Status::Suspended | Status::Running
+                if !self.owned && self.run.wants_code(self.now_us) =>
+            {
+                Status::Pending
+            }
             status => status,
         }
     }
@@ -40,6 +45,14 @@ impl Engine {
     /// # Errors
     /// `NotFound`; `Unreadable` when its journal cannot be read; trouble of the store.
     pub async fn view(&self, run: RunNo) -> Result<RunView, Error> {
+        Ok(self.view_with_journal(run).await?.0)
+    }
+
+    /// What a run looks like now, and the rows from which that is known.
+    ///
+    /// # Errors
+    /// As [`Engine::view`].
+    pub async fn view_with_journal(&self, run: RunNo) -> Result<(RunView, Vec<Row>), Error> {
         let info = self.shared.info(run).await?;
         let rows = read_journal(&self.shared, run).await?;
         if rows.is_empty() {
@@ -58,6 +71,7 @@ impl Engine {
             // What its owner has said last.
             Role::Guest => info.update.status != Status::Pending,
         };
-        Ok(RunView { info, run: Arc::new(folded), owned, now_us: self.shared.clock.now_us() })
+        let (run, now_us) = (Arc::new(folded), self.shared.clock.now_us());
+        Ok((RunView { info, run, owned, now_us }, rows))
     }
 }

@@ -6,7 +6,8 @@ use backstitch_core::event::{AbandonWhy, Event, ExecutionStarted};
 use backstitch_core::failure::{Failure, Origin};
 use backstitch_core::id::{Key, Ordinal};
 use backstitch_core::row::Row;
-use backstitch_core::run::Run;
+use backstitch_core::run::{Run, WaitsFor};
+use backstitch_core::status::Status;
 
 use super::rail::{Line, Rail, Tone, WORDS_COLUMNS, Way, wrap};
 use super::words;
@@ -39,7 +40,7 @@ impl Scribe {
         }
     }
 
-    pub fn write(&mut self, rows: &[Row]) {
+    pub fn write(&mut self, rows: &[Row], stands: Option<(Status, &[WaitsFor])>) {
         for (i, row) in rows.iter().enumerate() {
             self.now_us = row.header.at_us;
             // A guest has started it; that was no owner.
@@ -52,7 +53,7 @@ impl Scribe {
             }
         }
         if self.way != Way::Over {
-            self.open(rows);
+            self.open(rows, stands);
         }
     }
 
@@ -157,20 +158,22 @@ impl Scribe {
         self.blank();
     }
 
-    /// The run is not closed: what it is doing.
-    fn open(&mut self, rows: &[Row]) {
+    /// The run is not closed: what it is doing, as far as it is known.
+    fn open(&mut self, rows: &[Row], stands: Option<(Status, &[WaitsFor])>) {
         self.blank();
-        let status = Run::fold(rows).map_or("not closed".into(), |run| {
-            let status = run.status(true).name().replace('_', " ");
-            match run.next_due_us() {
-                Some(at_us) => {
-                    let due = words::time(at_us - self.start_us);
-                    format!("not closed: {status}, goes on at {due}")
-                }
-                None => format!("not closed: {status}"),
+        let mut said = "not closed".to_owned();
+        if let Ok(run) = Run::fold(rows) {
+            let (status, waits_for) = stands.unwrap_or_else(|| (run.status(true), &[]));
+            said += &format!(": {}", status.name().replace('_', " "));
+            // What is pending could go on now.
+            if let Some(at_us) = run.next_due_us().filter(|_| status != Status::Pending) {
+                said += &format!(", goes on at {}", words::time(at_us - self.start_us));
             }
-        });
-        self.line(Rail::Open, self.now_us, [(Tone::Wait, status)]);
+            if let Some(whom) = waits_for.iter().find_map(somebody) {
+                said += &format!(", waiting for {whom}");
+            }
+        }
+        self.line(Rail::Open, self.now_us, [(Tone::Wait, said)]);
     }
 
     /// A line with a time.
@@ -280,6 +283,20 @@ impl Scribe {
     pub fn list(&self, ords: &[Ordinal]) -> String {
         let names: Vec<String> = ords.iter().map(|ord| self.name(*ord)).collect();
         names.join(", ")
+    }
+}
+
+/// Who has to come, or to go, before the run can go on.
+fn somebody(waits: &WaitsFor) -> Option<String> {
+    match waits {
+        WaitsFor::Worker { workflow, version } => {
+            Some(format!("a worker that knows {workflow} {version}"))
+        }
+        WaitsFor::EarlierRun { run_id } => Some(format!("run {run_id}")),
+        WaitsFor::Instant { .. }
+        | WaitsFor::Event { .. }
+        | WaitsFor::Step { .. }
+        | WaitsFor::Person => None,
     }
 }
 

@@ -2,13 +2,15 @@
 
 use backstitch_core::event::*;
 use backstitch_core::failure::{Class, Failure, Origin};
-use backstitch_core::id::{Key, KeyKind, Ordinal};
+use backstitch_core::id::{Key, KeyKind, Ordinal, RunId};
 use backstitch_core::payload::Payload;
 use backstitch_core::retry::{StepPolicy, UndoPolicy};
 use backstitch_core::row::{Header, Row, RowKind};
+use backstitch_core::run::WaitsFor;
+use backstitch_core::status::Status;
 use uuid::Uuid;
 
-use super::{COLUMNS_MAX, Style, draw};
+use super::{COLUMNS_MAX, Style, draw, draw_as_it_stands};
 
 /// A row that was committed `at_ms` after the start.
 fn row(seq: u64, at_ms: i64, fence: u64, events: Vec<Event>) -> Row {
@@ -242,6 +244,26 @@ fn attempts_sleeps_and_people_are_drawn() {
    8001 ms  ◌    not closed: running, goes on at 120.0 min
 "#;
     assert_eq!(draw(&rows, Style::Plain), wanted[1..]);
+}
+
+#[test]
+fn an_open_run_ends_with_how_it_stands_and_whom_it_waits_for() {
+    let key = Key { kind: KeyKind::Timer as i32, ..key("sleep", 1) };
+    let sleep = TimerStarted { ord: 1, key, fire_at_us: at(60_000), place: String::new() };
+    let rows = [row(1, 0, 1, vec![started()]), row(2, 5, 1, vec![sleep.into()])];
+    let worker = [WaitsFor::Worker { workflow: "order".into(), version: "2".into() }];
+    let earlier = [WaitsFor::EarlierRun { run_id: RunId(Uuid::max()) }];
+    let end = |status, waits_for: &[WaitsFor]| {
+        let picture = draw_as_it_stands(&rows, status, waits_for, Style::Plain);
+        picture.lines().last().expect("it has one").trim_start().to_owned()
+    };
+    let pending = "5 ms  ◌    not closed: pending, waiting for ";
+    assert_eq!(end(Status::Pending, &worker), format!("{pending}a worker that knows order 2"));
+    assert_eq!(end(Status::Pending, &earlier), format!("{pending}run {}", Uuid::max()), "not cut");
+    let asleep = "5 ms  ◌    not closed: suspended, goes on at 60000 ms";
+    assert_eq!(end(Status::Suspended, &[]), asleep);
+    let nobody = format!("{asleep}, waiting for a worker that knows order 2");
+    assert_eq!(end(Status::Suspended, &worker), nobody);
 }
 
 /// One event of every kind, with nothing in it.

@@ -1,6 +1,7 @@
 //! Giving a run to a worker elsewhere, if this process has no code for it.
 
 use crate::driver::Driver;
+use crate::pending::Noted;
 use crate::workers::{Entry, Tenancy};
 
 impl Driver {
@@ -14,10 +15,25 @@ impl Driver {
             return;
         }
         if self.shared.is_stopping() || !run.wants_code(self.shared.clock.now_us()) {
+            self.shared.pending.forget(self.run);
             return workers.forget(&code, self.run);
         }
         let granted = workers.take(&self.shared, &code, self.run);
         self.grant = granted.map(|grant| (grant, Entry::Leased));
+        if self.grant.is_some() {
+            self.shared.pending.forget(self.run);
+        } else if self.note_pending() == Noted::First {
+            let (workflow, version) = code;
+            tracing::debug!(id = %self.execution.id, workflow, version, "waits for a worker");
+        }
+    }
+
+    /// Notes that nobody here can go on with the run.
+    pub(super) fn note_pending(&self) -> Noted {
+        let (run, now_us) = (self.session.run(), self.shared.clock.now_us());
+        // Whether other code would fit one that is held is not known.
+        let could_go_on = run.wants_code(now_us) && !run.is_held_by_block();
+        self.shared.pending.note(self.run, could_go_on.then_some(now_us))
     }
 
     /// A worker may still run an attempt that an earlier owner of the store has leased to it. Until its lease

@@ -10,6 +10,7 @@ use crate::code::{Played, RunningCode};
 use crate::desk::Desk;
 use crate::driver::{Driver, Origin as RunOrigin, Stopping};
 use crate::live::{Attempted, Mail};
+use crate::pending::Noted;
 use crate::program::Program;
 
 impl Driver {
@@ -76,10 +77,13 @@ impl Driver {
             if self.shared.workers.is_some() {
                 return self.look_for_worker();
             }
-            tracing::warn!(
-                id = %self.execution.id, workflow = %run.started.workflow, version = %run.version,
-                "no such workflow is registered; the execution waits for a worker that knows it"
-            );
+            // Told once, however often it is looked at.
+            if self.note_pending() == Noted::First {
+                tracing::warn!(
+                    id = %self.execution.id, workflow = %run.started.workflow, version = %run.version,
+                    "no such workflow is registered; the execution waits for a worker that knows it"
+                );
+            }
             return;
         };
         let begun_blocked = run.turns == 0 && run.is_held_by_block();

@@ -402,7 +402,6 @@ fn of_run(one: &One, found: &Execution) -> Result<One, Fault> {
 
 /// What is to be known of an execution and is not in its picture.
 fn asides(execution: &Execution) -> Vec<String> {
-    // The picture is drawn from the journal, which does not say who works on it, or what is to come.
     let mut lines: Vec<String> = execution.waits_for.iter().filter_map(waits_for).collect();
     for block in &execution.blocks {
         let step = block.step.as_ref().map(|step| format!(" {step:?}")).unwrap_or_default();
@@ -425,17 +424,15 @@ fn asides(execution: &Execution) -> Vec<String> {
 /// What a run waits for, where its picture does not show it.
 fn waits_for(waits: &WaitsFor) -> Option<String> {
     match waits {
-        WaitsFor::Worker { workflow, version } => {
-            Some(format!("pending: it waits for a worker that knows {workflow} version {version}"))
-        }
-        WaitsFor::EarlierRun { run_id } => {
-            Some(format!("pending: it waits for the end of the run before it, {run_id}"))
-        }
         WaitsFor::Event { name, types, .. } => {
             let types = types.join(" or ");
             Some(format!("waits at {name} for an event: {types}"))
         }
-        WaitsFor::Instant { .. } | WaitsFor::Step { .. } | WaitsFor::Person => None,
+        WaitsFor::Worker { .. }
+        | WaitsFor::EarlierRun { .. }
+        | WaitsFor::Instant { .. }
+        | WaitsFor::Step { .. }
+        | WaitsFor::Person => None,
     }
 }
 

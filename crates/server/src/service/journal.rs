@@ -78,8 +78,9 @@ impl Service {
     /// `not_found`; `unreadable`; trouble of the store.
     pub async fn timeline(&self, target: &Target, style: Style) -> Result<String, Problem> {
         let run = self.meant(target).await?.run;
-        let rows = self.engine().journal(run).await.map_err(told)?;
-        Ok(timeline::draw(&rows, style))
+        let (view, rows) = self.engine().view_with_journal(run).await.map_err(told)?;
+        let waits_for = view.run.waits_for(view.owned);
+        Ok(timeline::draw_as_it_stands(&rows, view.status(), &waits_for, style))
     }
 }
 

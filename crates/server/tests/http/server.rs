@@ -121,6 +121,20 @@ impl Server {
         self.ask("POST", target, &["content-type: application/json", &key], body).await
     }
 
+    /// Waits until the engine knows of a run that could go on and has nobody.
+    pub async fn until_pending(&self) {
+        while self.app.engine().pending_since(i64::MAX, 1).is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits until it knows of none.
+    pub async fn until_nothing_is_pending(&self) {
+        while !self.app.engine().pending_since(i64::MAX, 1).is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Starts `gate` and waits until it waits.
     pub async fn gate(&self, id: &str) {
         let started =

@@ -166,6 +166,31 @@ async fn p4_when_the_lease_has_ended_the_next_worker_has_the_run_and_the_first_o
 }
 
 #[tokio::test]
+async fn a_run_whose_worker_was_lost_in_an_attempt_is_pending() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let mut run = worker.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    worker.write(row).await;
+    worker.leave().await;
+    assert_eq!(peer.status("a").await, Status::Running, "it may come back");
+    assert!(peer.engine.pending_since(i64::MAX, 1).is_empty());
+    peer.clock.advance(LEASE);
+    while peer.engine.pending_since(i64::MAX, 1).is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let since_us = T0 + LEASE.as_micros() as i64;
+    assert_eq!(peer.engine.pending_since(i64::MAX, 1), [(started.run, since_us)]);
+    assert_eq!(peer.status("a").await, Status::Pending);
+    let mut other = hello(1);
+    other.session = vec![2; 16];
+    let mut other = peer.talk(other).await.expect("it is taken on");
+    other.lease().await;
+    assert!(peer.engine.pending_since(i64::MAX, 1).is_empty());
+}
+
+#[tokio::test]
 async fn a_worker_that_comes_back_in_time_keeps_its_runs() {
     let peer = Peer::start().await;
     let mut before = peer.worker(1).await;
