@@ -87,30 +87,42 @@ enum Place {
     Server(tonic::transport::Channel),
 }
 
-type Make = Box<dyn FnOnce(Arc<StateMap>, usize) -> Arc<dyn Program> + Send>;
+type Make = Box<dyn FnOnce(Arc<[String]>, Arc<StateMap>, usize) -> Arc<dyn Program> + Send>;
+
+/// A workflow that was registered.
+pub(crate) struct Registration {
+    pub name: String,
+    pub version: String,
+    /// The types of the events that it takes; empty if it takes any.
+    pub events: Arc<[String]>,
+    make: Make,
+}
 
 /// The workflows that were registered, with what their bodies take.
 pub(crate) struct Programs {
     state: Arc<StateMap>,
-    makes: Vec<(String, String, Make)>,
+    registered: Vec<Registration>,
 }
 
 impl Programs {
-    /// Names and versions.
+    /// What was registered.
     #[cfg(feature = "remote")]
-    pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.makes.iter().map(|(name, version, _)| (name.as_str(), version.as_str()))
+    pub fn registered(&self) -> &[Registration] {
+        &self.registered
     }
 
     /// The same for the engine.
     pub fn make(self, payload_bytes_max: usize) -> Vec<Arc<dyn Program>> {
-        let Programs { state, makes } = self;
-        makes.into_iter().map(|(_, _, make)| make(state.clone(), payload_bytes_max)).collect()
+        let Programs { state, registered } = self;
+        let made = registered.into_iter().map(|Registration { events, make, .. }| {
+            make(events, state.clone(), payload_bytes_max)
+        });
+        made.collect()
     }
 
     fn check(&self) -> Result<(), Error> {
         let mut seen = std::collections::HashSet::new();
-        for (name, version, _) in &self.makes {
+        for Registration { name, version, .. } in &self.registered {
             use backstitch_core::id::name_defect;
             let defect = name_defect("workflow name", name)
                 .or_else(|| name_defect("workflow version", version));
@@ -134,7 +146,7 @@ impl Programs {
 pub struct Builder {
     place: Place,
     state: StateMap,
-    programs: Vec<(String, String, Make)>,
+    programs: Vec<Registration>,
     #[cfg(feature = "remote")]
     slots: u32,
     clock: Arc<dyn Clock>,
@@ -166,11 +178,11 @@ impl Builder {
     /// Registers a workflow. Open executions of it, in its version, are taken over.
     pub fn register<W: Workflow>(mut self, workflow: W) -> Builder {
         let (name, version) = (workflow.name().to_owned(), workflow.version().to_owned());
-        let make: Make = Box::new(move |state, payload_bytes_max| {
-            let events = workflow.events().into();
+        let events = workflow.events().into();
+        let make: Make = Box::new(move |events, state, payload_bytes_max| {
             Arc::new(Registered { workflow, events, state, payload_bytes_max })
         });
-        self.programs.push((name, version, make));
+        self.programs.push(Registration { name, version, events, make });
         self
     }
 
@@ -271,7 +283,7 @@ impl Builder {
     /// A store that cannot be opened (see [`ErrorKind`]); two workflows of one name and version; a
     /// bad workflow name or version.
     pub async fn run(self) -> Result<App, Error> {
-        let programs = Programs { state: Arc::new(self.state), makes: self.programs };
+        let programs = Programs { state: Arc::new(self.state), registered: self.programs };
         programs.check()?;
         let (bytes, max) = (self.options.payload_bytes_max, PAYLOAD_BYTES_MAX);
         if !(1..=max).contains(&bytes) {

@@ -74,9 +74,12 @@ pub(crate) async fn run(
     after_sync: Option<AfterSync>,
     mut options: EngineOptions,
 ) -> Result<App, Error> {
-    let workflows = programs.names().map(|(name, version)| api::Workflow {
-        name: name.to_owned(),
-        version: version.to_owned(),
+    let workflows = programs.registered().iter().map(|workflow| api::Workflow {
+        name: workflow.name.clone(),
+        version: workflow.version.clone(),
+        // One that names none takes any, which is what it means not to tell.
+        event_types: (!workflow.events.is_empty())
+            .then(|| api::EventTypes { types: workflow.events.to_vec() }),
     });
     let (session, name) = (session(), options.worker.clone());
     let card = Card { session, name, workflows: workflows.collect(), slots };

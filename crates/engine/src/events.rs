@@ -162,17 +162,25 @@ impl Engine {
                 post.event_type
             ));
         }
-        let program = self.shared.program(&execution.workflow, &execution.version);
-        let known = program.as_ref().map(|program| program.event_types()).unwrap_or_default();
-        if !known.is_empty() && !known.contains(&post.event_type) {
+        let known = self.event_types(&execution.workflow, &execution.version);
+        if let Some(known) = known.filter(|known| !known.contains(&post.event_type)) {
+            let takes = if known.is_empty() { "none".into() } else { known.join(", ") };
             return invalid(format!(
-                "the workflow {:?} takes no events of type {:?}; it takes: {}",
-                execution.workflow,
-                post.event_type,
-                known.join(", ")
+                "the workflow {:?} takes no events of type {:?}; it takes: {takes}",
+                execution.workflow, post.event_type
             ));
         }
         Ok(())
+    }
+
+    /// The types of the events that a workflow takes, as far as its code is here, or at a worker that tells.
+    fn event_types(&self, workflow: &str, version: &str) -> Option<Vec<String>> {
+        if let Some(program) = self.shared.program(workflow, version) {
+            return Some(program.event_types().to_vec()).filter(|types| !types.is_empty());
+        }
+        let workers = self.shared.workers.as_ref()?;
+        let types = workers.event_types(&(workflow.to_owned(), version.to_owned()))?;
+        Some(types.into_iter().collect())
     }
 
     /// The execution, and whether it takes events: from what its driver says of it, or from its

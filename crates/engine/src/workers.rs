@@ -42,6 +42,9 @@ pub const SLOTS_MAX: usize = 100_000;
 /// Most workflows that one worker may name: all of them are looked through for each run.
 pub const WORKFLOWS_MAX: usize = 1_000;
 
+/// Most types of events that one workflow may name: they stand in the error that refuses another one.
+pub const EVENT_TYPES_MAX: usize = 1_000;
+
 /// Most workers at a time: each of them is a connection and two tasks.
 pub const WORKERS_MAX: usize = 10_000;
 
@@ -62,6 +65,8 @@ pub struct Introduction {
     pub sdk: String,
     /// The workflows that it has.
     pub workflows: Vec<Code>,
+    /// The types of the events that those of them take that tell.
+    pub event_types: BTreeMap<Code, Vec<String>>,
     /// So many runs may be leased to it at a time.
     pub slots: usize,
     /// What it still has loaded from before it lost its connection.
@@ -239,6 +244,16 @@ impl Workers {
     /// Whether a worker has the workflow, with or without a free slot.
     pub fn know(&self, code: &Code) -> bool {
         self.lock().workers.values().any(|worker| worker.knows(code))
+    }
+
+    /// The types of the events that the workflow takes, at one or another of the workers that have it. `None` if
+    /// nobody has it, or if one of them has not told.
+    pub fn event_types(&self, code: &Code) -> Option<BTreeSet<String>> {
+        let pool = self.lock();
+        let mut with_it = pool.workers.values().filter(|worker| worker.has_code(code)).peekable();
+        with_it.peek()?;
+        let told: Option<Vec<_>> = with_it.map(|worker| worker.event_types(code)).collect();
+        Some(told?.into_iter().flatten().cloned().collect())
     }
 
     /// All workers.

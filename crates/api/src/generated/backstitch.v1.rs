@@ -80,6 +80,15 @@ pub struct Workflow {
     pub name: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub version: ::prost::alloc::string::String,
+    /// The events that it takes. Absent if the worker does not tell: then it may take any.
+    #[prost(message, optional, tag = "3")]
+    pub event_types: ::core::option::Option<EventTypes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EventTypes {
+    /// At most 1,000; if there are none, it takes no events.
+    #[prost(string, repeated, tag = "1")]
+    pub types: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Held {

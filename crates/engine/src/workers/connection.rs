@@ -11,8 +11,8 @@ use crate::engine::{Engine, Shared, check_words};
 use crate::error::{Error, ErrorKind};
 use crate::workers::worker::MAIL_MAX;
 use crate::workers::{
-    Grant, Held, Introduction, Offer, OfferedRow, SLOTS_MAX, ToWorker, WORKERS_MAX, WORKFLOWS_MAX,
-    Worker, WorkerView, Workers,
+    EVENT_TYPES_MAX, Grant, Held, Introduction, Offer, OfferedRow, SLOTS_MAX, ToWorker,
+    WORKERS_MAX, WORKFLOWS_MAX, Worker, WorkerView, Workers,
 };
 
 /// Longest name of a worker or an SDK, in bytes: it stands in every turn that the worker writes.
@@ -124,6 +124,17 @@ fn check(introduction: &Introduction) -> Result<(), Error> {
     let (workflows, max) = (introduction.workflows.len(), WORKFLOWS_MAX);
     if !(1..=max).contains(&workflows) {
         return invalid(format!("the worker has {workflows} workflows; it can have 1 to {max}"));
+    }
+    for ((name, _), types) in &introduction.event_types {
+        let (count, max) = (types.len(), EVENT_TYPES_MAX);
+        if count > max {
+            return invalid(format!(
+                "the workflow {name:?} names {count} types of events; it can name {max}"
+            ));
+        }
+        if let Some(defect) = types.iter().find_map(|t| name_defect("type of the event", t)) {
+            return invalid(defect);
+        }
     }
     for (name, version) in &introduction.workflows {
         let defect =

@@ -36,6 +36,7 @@ pub(crate) struct Worker {
     name: String,
     sdk: String,
     workflows: BTreeSet<Code>,
+    event_types: BTreeMap<Code, Vec<String>>,
     slots: usize,
     state: Mutex<State>,
     /// Counts how often it was heard of.
@@ -66,6 +67,7 @@ impl Worker {
             name: introduction.name.clone(),
             sdk: introduction.sdk.clone(),
             workflows: introduction.workflows.iter().cloned().collect(),
+            event_types: introduction.event_types.clone(),
             slots: introduction.slots,
             state: Mutex::default(),
             heard: watch::Sender::new(0),
@@ -92,6 +94,16 @@ impl Worker {
 
     pub fn workflows(&self) -> impl Iterator<Item = &Code> {
         self.workflows.iter()
+    }
+
+    /// Whether it has this workflow, also if it takes no more runs.
+    pub fn has_code(&self, code: &Code) -> bool {
+        self.workflows.contains(code)
+    }
+
+    /// The types of the events that the workflow takes, if it has told.
+    pub fn event_types(&self, code: &Code) -> Option<&Vec<String>> {
+        self.event_types.get(code)
     }
 
     /// Whether it takes runs of this workflow.

@@ -207,11 +207,17 @@ fn introduction(first: Option<wire::FromWorker>) -> Result<Introduction, Status>
         seq: held.seq,
         inbox: held.inbox,
     };
+    let code = |workflow: &wire::Workflow| (workflow.name.clone(), workflow.version.clone());
+    let told = |workflow: &wire::Workflow| {
+        let types = workflow.event_types.as_ref()?.types.clone();
+        Some((code(workflow), types))
+    };
     Ok(Introduction {
         session: sixteen("session", hello.session)?,
         name: hello.name,
         sdk: hello.sdk,
-        workflows: hello.workflows.into_iter().map(|code| (code.name, code.version)).collect(),
+        workflows: hello.workflows.iter().map(code).collect(),
+        event_types: hello.workflows.iter().filter_map(told).collect(),
         slots: hello.slots as usize,
         held: hello.held.into_iter().map(held).collect(),
     })

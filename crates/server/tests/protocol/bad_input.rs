@@ -12,7 +12,7 @@ use crate::peer::{Peer, hello};
 async fn what_is_wrong_with_a_hello_is_named() {
     let peer = Peer::start().await;
     type Spoil = fn(&mut wire::Hello);
-    let cases: [(Spoil, Code, &str); 9] = [
+    let cases: [(Spoil, Code, &str); 11] = [
         (|h| h.session = vec![1; 3], Code::InvalidArgument, "`session` has 3 bytes; it has 16"),
         (|h| h.slots = 0, Code::InvalidArgument, "`slots` is 0"),
         (|h| h.slots = 200_000, Code::InvalidArgument, "`slots` is 200000"),
@@ -20,6 +20,19 @@ async fn what_is_wrong_with_a_hello_is_named() {
         (|h| h.sdk = "x".repeat(201), Code::InvalidArgument, "`sdk` has 201 bytes"),
         (|h| h.workflows.clear(), Code::InvalidArgument, "has 0 workflows"),
         (|h| h.workflows[0].name.clear(), Code::InvalidArgument, "workflow name"),
+        (
+            |h| h.workflows[0].event_types = Some(wire::EventTypes { types: vec![String::new()] }),
+            Code::InvalidArgument,
+            "type of the event is empty",
+        ),
+        (
+            |h| {
+                let types = vec!["go".into(); 1_001];
+                h.workflows[0].event_types = Some(wire::EventTypes { types });
+            },
+            Code::InvalidArgument,
+            "names 1001 types of events; it can name 1000",
+        ),
         (|h| h.queues = vec!["gold".into()], Code::InvalidArgument, "\"gold\""),
         (
             |h| (h.protocol_min, h.protocol_max) = (2, 3),

@@ -42,7 +42,7 @@ async fn a_run_waits_for_a_worker_that_knows_its_workflow() {
     let peer = Peer::start().await;
     peer.begin("a").await;
     assert_eq!(peer.status("a").await, Status::Pending);
-    let other = Workflow { name: "transfer".into(), version: "2".into() };
+    let other = Workflow { name: "transfer".into(), version: "2".into(), event_types: None };
     let mut stranger = hello(1);
     (stranger.session, stranger.workflows) = (vec![1; 16], vec![other]);
     let mut stranger = peer.talk(stranger).await.expect("it is taken on");

@@ -117,7 +117,8 @@ impl Peer {
 }
 
 pub fn hello(slots: u32) -> wire::Hello {
-    let workflow = wire::Workflow { name: "transfer".into(), version: "1".into() };
+    let workflow =
+        wire::Workflow { name: "transfer".into(), version: "1".into(), event_types: None };
     wire::Hello {
         protocol_min: 1,
         protocol_max: 1,

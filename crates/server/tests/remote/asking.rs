@@ -168,6 +168,35 @@ async fn a_run_that_is_not_the_newest_is_named_by_its_id() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_event_that_the_workflow_does_not_take_is_refused_by_the_server_as_by_the_library() {
+    let house = House::new().await;
+    let waiter = |name: &str| {
+        workflow_fn(name, |ctx: Ctx, (): ()| async move {
+            ctx.wait_event::<()>("go", "go", NoTimeout).await
+        })
+    };
+    let picky = || waiter("picky").events(["go", "stop"]);
+    let client = caller(&house).await;
+    let handle = client.start(picky(), "a", ()).await.unwrap();
+    // Nobody has told yet what it takes.
+    handle.send_event("og", &()).await.unwrap();
+    let app = house.worker(|b| b.register(picky()).register(waiter("any"))).await;
+    let error = handle.send_event("og", &()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let says = "the workflow \"picky\" takes no events of type \"og\"; it takes: go, stop";
+    assert_eq!(error.to_string(), says);
+    let local = Backstitch::open("memory:").register(picky()).run().await.unwrap();
+    let same = local.start(picky(), "a", ()).await.unwrap();
+    assert_eq!(same.send_event("og", &()).await.unwrap_err().to_string(), says);
+    handle.send_event("go", &()).await.unwrap();
+    handle.result().await.unwrap();
+    // One that names none takes any.
+    let any = client.start(waiter("any"), "b", ()).await.unwrap();
+    any.send_event("og", &()).await.unwrap();
+    app.shutdown().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_is_not_there_is_told_at_once() {
     let house = House::new().await;
     let client = caller(&house).await;
