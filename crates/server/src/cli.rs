@@ -6,6 +6,8 @@ mod commands;
 mod confirm;
 mod demo;
 mod fault;
+mod files;
+mod panics;
 mod paper;
 mod remote;
 mod serve;

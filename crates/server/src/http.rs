@@ -1,7 +1,7 @@
 //! The HTTP API: thin over [`service`](crate::service).
 //!
-//! A connection is taken and bounded by `connections`, a request goes through `router`, is read by
-//! `reading`, and answered by one of the handlers.
+//! A connection is taken and bounded by `connections`, and by `refused`, `slow` and `streams`; a request goes through
+//! `router`, is read by `reading`, and answered by one of the handlers.
 //!
 //! **Invariant:** whatever is wrong with a request, the answer is an `application/problem+json` that
 //! names it, and inputs and outputs never reach a log.
@@ -9,8 +9,10 @@
 pub mod limits;
 
 mod connections;
+mod refused;
 mod router;
 mod slow;
+mod streams;
 
 mod answer;
 mod reading;
@@ -29,6 +31,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 pub(crate) use executions::attribute_of;
+pub use limits::Limits;
 pub use openapi::document;
 
 use crate::service::Service;
@@ -38,6 +41,8 @@ use crate::service::Service;
 pub struct HttpOptions {
     /// Something that could run and has waited for a worker for longer makes the server not ready.
     pub ready_pending_max: Option<Duration>,
+    /// What one caller can ask for.
+    pub limits: Limits,
 }
 
 /// What every handler knows.
@@ -73,7 +78,7 @@ impl HttpServer {
         let streams = Arc::new(Semaphore::new(limits::STREAMS_MAX));
         let shared = Shared { service, options, streams, stop: stopped.clone() };
         let router = router::router(shared, address);
-        let served = tokio::spawn(connections::serve(listener, router, stopped));
+        let served = tokio::spawn(connections::serve(listener, router, options.limits, stopped));
         Ok(HttpServer { address, stop, served })
     }
 

@@ -99,6 +99,8 @@ codes! {
     NotLocal 421 "Not a local name",
     /// As many journals are followed as may be.
     TooManyStreams 429 "Too many streams",
+    /// The server has as many connections as it may.
+    TooManyConnections 503 "Too many connections",
     /// A bug of the server.
     Internal 500 "Internal error",
 }

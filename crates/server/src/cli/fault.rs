@@ -48,6 +48,7 @@ impl From<Problem> for Fault {
             | Code::NotAStore
             | Code::Corrupt
             | Code::TimedOut
+            | Code::TooManyConnections
             | Code::Internal => UNREACHABLE,
             Code::NotFound
             | Code::IdInUse

@@ -9,10 +9,12 @@ use tokio::signal;
 use super::arguments::{Dev, SERVER_DEFAULT, Server, Talk};
 use super::ask::store_url;
 use super::fault::{Fault, UNREACHABLE, USAGE};
+use super::files::connections_max;
+use super::panics;
 use super::paper::Paper;
 use crate::config::{Config, Settings};
 use crate::dev;
-use crate::http::{HttpOptions, HttpServer};
+use crate::http::{HttpOptions, HttpServer, Limits};
 use crate::service::{Service, told};
 
 /// How this program is called and whom it asks, for what people are told to type.
@@ -106,6 +108,7 @@ fn log(config: &Config) {
         .with_writer(std::io::stderr)
         .with_ansi(colours)
         .init();
+    panics::log();
 }
 
 /// Serves until a signal comes, and then stops in good order.
@@ -115,7 +118,7 @@ async fn serve(
     tell: impl FnOnce(std::net::SocketAddr) -> std::io::Result<()>,
 ) -> Result<(), Fault> {
     // Before anything is said, so that nobody who was told can stop it in the wrong way.
-    let stop = Stop::listen()?;
+    let mut stop = Stop::listen()?;
     let listener = TcpListener::bind(config.listen).await.map_err(|error| {
         let message = format!(
             "{} cannot be listened on: {error}; stop what listens there, or say another address with \
@@ -130,20 +133,21 @@ async fn serve(
     };
     let app =
         builder.lease(config.lease).stop_grace(config.stop_grace).run().await.map_err(told)?;
-    let options = HttpOptions { ready_pending_max: config.ready_pending_max };
+    let options = HttpOptions {
+        ready_pending_max: config.ready_pending_max,
+        limits: Limits { connections_max: connections_max(), ..Limits::default() },
+    };
     let served = HttpServer::begin(listener, Service::new((*app).clone()), options);
     let served = served.map_err(|error| Fault::new(UNREACHABLE, error.to_string()))?;
     // A terminal that is gone is no reason to stop.
     let _ = tell(served.address());
     let signal = stop.wait().await;
     tracing::info!(signal, "stopping");
-    tokio::spawn(async {
-        if let Ok(again) = Stop::listen() {
-            again.wait().await;
-            let _ =
-                writeln!(std::io::stderr(), "backstitch: stopped at once, at the second signal");
-            std::process::exit(i32::from(UNREACHABLE));
-        }
+    // The same one goes on listening: there is no instant in which a second signal would be lost.
+    tokio::spawn(async move {
+        stop.wait().await;
+        let _ = writeln!(std::io::stderr(), "backstitch: stopped at once, at the second signal");
+        std::process::exit(i32::from(UNREACHABLE));
     });
     // Workers need their streams to give back what they have, and end them when they have.
     let (_, stopped) = tokio::join!(served.stop(config.stop_grace), app.shutdown());
@@ -176,7 +180,7 @@ impl Stop {
     }
 
     #[cfg(unix)]
-    async fn wait(mut self) -> &'static str {
+    async fn wait(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
@@ -189,7 +193,7 @@ impl Stop {
     }
 
     #[cfg(not(unix))]
-    async fn wait(self) -> &'static str {
+    async fn wait(&mut self) -> &'static str {
         // Without a console there is nobody who could press Ctrl-C.
         if signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

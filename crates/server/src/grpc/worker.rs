@@ -17,9 +17,7 @@ use wire::worker_server::{Worker, WorkerServer};
 
 use crate::grpc::mail;
 use crate::grpc::outgoing::Outgoing;
-
-/// How long a worker may take to say Hello.
-const HELLO_WITHIN: Duration = Duration::from_secs(10);
+use crate::http::limits::HELLO_TIME_MAX;
 
 /// What an append may have besides its payloads, in bytes: names, policies, failures.
 const APPEND_OVERHEAD_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -30,13 +28,20 @@ const MESSAGE_OVERHEAD_BYTES_MAX: usize = 64 * 1024;
 /// Serves workers from one engine.
 pub struct WorkerService {
     engine: Engine,
+    /// How long a worker may take to say Hello.
+    hello_time_max: Duration,
 }
 
 impl WorkerService {
     /// The service, ready to be mounted.
     pub fn server(engine: Engine) -> WorkerServer<WorkerService> {
+        WorkerService::server_within(engine, HELLO_TIME_MAX)
+    }
+
+    /// The same, with another bound on how long a worker may take to say Hello.
+    pub fn server_within(engine: Engine, hello_time_max: Duration) -> WorkerServer<WorkerService> {
         let message_bytes_max = append_bytes_max(&engine) + MESSAGE_OVERHEAD_BYTES_MAX;
-        WorkerServer::new(WorkerService { engine })
+        WorkerServer::new(WorkerService { engine, hello_time_max })
             .max_decoding_message_size(message_bytes_max)
             .max_encoding_message_size(usize::MAX)
     }
@@ -71,11 +76,11 @@ impl Worker for WorkerService {
         request: Request<Streaming<wire::FromWorker>>,
     ) -> Result<Response<Self::WorkStream>, Status> {
         let mut incoming = request.into_inner();
-        let first = tokio::time::timeout(HELLO_WITHIN, incoming.message()).await;
+        let time_max = self.hello_time_max;
+        let first = tokio::time::timeout(time_max, incoming.message()).await;
         let first = first.map_err(|_| {
             Status::deadline_exceeded(format!(
-                "no Hello came within {} s of the opening of the stream",
-                HELLO_WITHIN.as_secs()
+                "no Hello came within {time_max:?} of the opening of the stream"
             ))
         })??;
         let connection = self.engine.join(introduction(first)?).await.map_err(status)?;

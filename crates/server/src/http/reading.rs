@@ -7,13 +7,13 @@ use axum::http::request::Parts;
 use backstitch::RunId;
 use backstitch_api::http::Code;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use utoipa::IntoParams;
 
 use super::Shared;
 use super::answer::Refusal;
-use super::limits::{BODY_OVERHEAD_BYTES, BODY_TIME_MAX};
+use super::limits::BODY_OVERHEAD_BYTES;
 use crate::service::{NAMESPACE_DEFAULT, Target};
 
 /// The namespace of the id.
@@ -144,7 +144,8 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
         }
         let max = shared.service.payload_bytes_max() + BODY_OVERHEAD_BYTES;
         let collected = Limited::new(request.into_body(), max).collect();
-        let bytes = match tokio::time::timeout(BODY_TIME_MAX, collected).await {
+        let time_max = shared.options.limits.body_time_max;
+        let bytes = match tokio::time::timeout(time_max, collected).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
                 let detail = format!(
@@ -154,20 +155,29 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
             }
             Ok(Err(_)) => return Err(Refusal::new(Code::BadBody, "the body broke off")),
             Err(_) => {
-                let seconds = BODY_TIME_MAX.as_secs();
-                let detail = format!("the body took more than {seconds} s to arrive");
+                let detail = format!("the body took more than {time_max:?} to arrive");
                 return Err(Refusal::new(Code::TimedOut, detail));
             }
         };
-        let json: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        serde_json::from_slice(json).map(Body).map_err(|why| {
-            let what = match why.classify() {
-                serde_json::error::Category::Data => "does not say what is asked for",
-                serde_json::error::Category::Syntax
-                | serde_json::error::Category::Eof
-                | serde_json::error::Category::Io => "is not JSON",
-            };
-            Refusal::new(Code::BadBody, format!("the body {what}: {why}"))
-        })
+        read(if bytes.is_empty() { b"{}" } else { &bytes }).map(Body)
     }
+}
+
+fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refusal> {
+    let refused = |why: serde_json::Error| {
+        let what = match why.classify() {
+            serde_json::error::Category::Data => "does not say what is asked for",
+            serde_json::error::Category::Syntax
+            | serde_json::error::Category::Eof
+            | serde_json::error::Category::Io => "is not JSON",
+        };
+        Refusal::new(Code::BadBody, format!("the body {what}: {why}"))
+    };
+    // A list would be taken for the fields in their order.
+    if json.trim_ascii_start().starts_with(b"[") {
+        serde_json::from_slice::<IgnoredAny>(json).map_err(refused)?;
+        let detail = "the body is a list; send an object with the fields by their names";
+        return Err(Refusal::new(Code::BadBody, detail));
+    }
+    serde_json::from_slice(json).map_err(refused)
 }

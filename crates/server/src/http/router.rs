@@ -21,7 +21,8 @@ use crate::grpc::{ClientService, WorkerService};
 pub(super) fn router(shared: Shared, address: SocketAddr) -> Router {
     let execution = "/v1/executions/{id}";
     let of = |what: &str| format!("{execution}/{what}");
-    let workers = WorkerService::server(shared.service.engine().clone());
+    let hello_time_max = shared.options.limits.hello_time_max;
+    let workers = WorkerService::server_within(shared.service.engine().clone(), hello_time_max);
     let callers = ClientService::server(shared.service.engine().clone());
     let router = Router::new()
         .route("/healthz", get(health::healthz))
@@ -50,6 +51,11 @@ pub(super) fn router(shared: Shared, address: SocketAddr) -> Router {
         .route_service("/backstitch.v1.Client/{method}", callers)
         .fallback(unknown_route)
         .method_not_allowed_fallback(method_not_allowed);
+    guarded(router, shared, address)
+}
+
+/// What holds for all requests, whatever they ask for.
+fn guarded(router: Router<Shared>, shared: Shared, address: SocketAddr) -> Router {
     let router = match address.ip().is_loopback() {
         true => router.layer(from_fn(only_local)),
         false => router,
@@ -128,4 +134,58 @@ fn panicked(panic: Box<dyn Any + Send>) -> Response {
     drop(panic);
     tracing::error!("a handler panicked; this is a bug of Backstitch");
     Refusal::new(Code::Internal, "a bug of the server; its log says where").into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstitch::Backstitch;
+    use std::sync::Arc;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::{Semaphore, watch};
+
+    use crate::http::limits::Limits;
+    use crate::http::{HttpOptions, connections};
+    use crate::service::Service;
+
+    async fn ask(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.expect("it listens");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("it is open");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("it is text");
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_answered_for_and_the_others_go_on() {
+        let app = Backstitch::open("memory:").run().await.expect("memory is there");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
+        let address = listener.local_addr().expect("it is bound");
+        let (stop, stopped) = watch::channel(false);
+        let shared = Shared {
+            service: Service::new((*app).clone()),
+            options: HttpOptions::default(),
+            streams: Arc::new(Semaphore::new(1)),
+            stop: stopped.clone(),
+        };
+        let router = Router::new()
+            .route("/panic", get(|| async { panic!("a bug, with s3cr3t") as String }))
+            .route("/healthz", get(health::healthz));
+        let router = guarded(router, shared, address);
+        let served = tokio::spawn(connections::serve(listener, router, Limits::default(), stopped));
+        for _ in 0..3 {
+            let answer = ask(address, "/panic").await;
+            assert!(answer.starts_with("HTTP/1.1 500"), "{answer}");
+            assert!(answer.contains("content-type: application/problem+json"), "{answer}");
+            assert!(answer.contains("\"code\":\"internal\""), "{answer}");
+            assert!(!answer.contains("s3cr3t"), "{answer}");
+            assert!(ask(address, "/healthz").await.starts_with("HTTP/1.1 200"));
+        }
+        stop.send_replace(true);
+        served.await.expect("it ends");
+        app.shutdown().await.expect("memory closes");
+    }
 }

@@ -99,20 +99,20 @@ impl Running {
         Running::begin(dev)
     }
 
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it.
     pub fn ask(&self, folder: &Folder, arguments: &[&str]) -> Said {
         let asked = command(&folder.0).args(["--server", &self.url]).args(arguments).output();
         asked.expect("it runs").into()
     }
 
-    /// The number of its process.
-    pub fn process(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Sends a signal.
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([name, &self.process().to_string()]).status();
+        let sent = Command::new("kill").args([name, &self.id().to_string()]).status();
         assert!(sent.expect("there is a kill").success());
     }
 

@@ -12,7 +12,7 @@ use crate::server::{Server, gate};
 #[tokio::test]
 async fn a_server_whose_work_waits_for_a_worker_is_not_ready() {
     let builder = Backstitch::open("memory:").register(gate).keep_unknown_workflows();
-    let options = HttpOptions { ready_pending_max: Some(Duration::ZERO) };
+    let options = HttpOptions { ready_pending_max: Some(Duration::ZERO), ..HttpOptions::default() };
     let server = Server::with(builder, options).await;
     assert_eq!(server.get("/healthz").await.text, "ok\n");
     let ready = server.get("/readyz").await;

@@ -78,7 +78,11 @@ impl Server {
     }
 
     pub async fn stop(self) {
-        self.http.stop(Duration::from_secs(60)).await;
+        self.stop_within(Duration::from_secs(60)).await;
+    }
+
+    pub async fn stop_within(self, grace: Duration) {
+        self.http.stop(grace).await;
         self.app.shutdown().await.expect("memory closes");
     }
 

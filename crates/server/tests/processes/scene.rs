@@ -61,7 +61,7 @@ impl Scene {
 
     /// The process of the server.
     pub fn server_process(&self) -> u32 {
-        self.server.as_ref().expect("it runs").process()
+        self.server.as_ref().expect("it runs").id()
     }
 
     /// How many workers the server knows.

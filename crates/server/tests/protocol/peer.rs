@@ -141,7 +141,12 @@ pub struct Talk {
 
 impl Talk {
     pub async fn say(&self, said: Said) {
-        self.out.send(wire::FromWorker { message: Some(said) }).await.expect("the stream is open");
+        assert!(self.is_heard(said).await, "the stream is open");
+    }
+
+    /// Says something, and gives whether the stream was open.
+    pub async fn is_heard(&self, said: Said) -> bool {
+        self.out.send(wire::FromWorker { message: Some(said) }).await.is_ok()
     }
 
     pub async fn next(&mut self) -> Result<Message, tonic::Status> {
