@@ -1,5 +1,6 @@
 //! Taking connections, and letting go of them.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,7 +124,6 @@ struct Serving {
     /// The same, for HTTP/2.
     router2: Router,
     http1: http1::Builder,
-    http2: http2::Builder<Streams>,
     limits: Limits,
     stop: watch::Receiver<bool>,
 }
@@ -136,17 +136,8 @@ impl Serving {
             .header_read_timeout(limits.head_time_max)
             .max_headers(HEADERS_MAX)
             .max_buf_size(HEAD_BYTES_MAX);
-        let mut http2 = http2::Builder::new(Streams { patience: limits.write_time_max });
-        http2
-            .timer(TokioTimer::new())
-            .keep_alive_interval(limits.beat_every)
-            .keep_alive_timeout(limits.beat_every)
-            .max_header_list_size(HEAD_BYTES_MAX as u32)
-            .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
-            .max_pending_accept_reset_streams(RESETS_WAITING_MAX)
-            .max_local_error_reset_streams(RESETS_BY_SERVER_MAX);
         let router2 = router.clone().layer(map_response(in_pieces));
-        Serving { router, router2, http1, http2, limits, stop }
+        Serving { router, router2, http1, limits, stop }
     }
 
     /// Serves one connection, in the HTTP that its first bytes speak.
@@ -165,12 +156,42 @@ impl Serving {
                 let service = TowerToHyperService::new(self.router);
                 under_way.watch(self.http1.serve_connection(stream, service)).await
             }
-            Spoken::Http2 => {
-                let service = TowerToHyperService::new(self.router2);
-                under_way.watch(self.http2.serve_connection(stream, service)).await
-            }
+            Spoken::Http2 => self.serve_http2(stream, under_way).await,
         };
         served.map_err(|error| error.to_string())
+    }
+
+    async fn serve_http2(
+        mut self,
+        stream: TokioIo<Impatient<TcpStream>>,
+        under_way: Watcher,
+    ) -> hyper::Result<()> {
+        let limits = self.limits;
+        let streams = Streams::new(limits.write_time_max);
+        let mut http2 = http2::Builder::new(streams.clone());
+        http2
+            .timer(TokioTimer::new())
+            .keep_alive_interval(limits.beat_every)
+            .keep_alive_timeout(limits.beat_every)
+            .max_header_list_size(HEAD_BYTES_MAX as u32)
+            .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
+            .max_pending_accept_reset_streams(RESETS_WAITING_MAX)
+            .max_local_error_reset_streams(RESETS_BY_SERVER_MAX);
+        let service = TowerToHyperService::new(self.router2);
+        let mut served = pin!(http2.serve_connection(stream, service));
+        let is_idle = tokio::select! {
+            served = served.as_mut() => return served,
+            () = streams.until_idle(limits.idle_time_max) => true,
+            _ = self.stop.wait_for(|stop| *stop) => false,
+        };
+        served.as_mut().graceful_shutdown();
+        let end = match is_idle {
+            // Nothing is under way but what the peer does not read.
+            true => tokio::time::timeout(limits.write_time_max, served).await.unwrap_or(Ok(())),
+            false => served.await,
+        };
+        drop(under_way);
+        end
     }
 }
 

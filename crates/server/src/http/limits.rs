@@ -50,6 +50,10 @@ pub const STREAM_BEAT: Duration = Duration::from_secs(15);
 /// answer: a machine that is gone is noticed within a minute.
 pub const BEAT_EVERY: Duration = Duration::from_secs(20);
 
+/// How long an HTTP/2 connection may have no request: a program that forgets connections does not hold their places. Who
+/// goes on using one connects again without noticing.
+pub const IDLE_TIME_MAX: Duration = Duration::from_secs(300);
+
 /// Requests at a time on one HTTP/2 connection. A worker has one stream, and reads some journals.
 pub const STREAMS_PER_CONNECTION_MAX: u32 = 128;
 
@@ -82,6 +86,8 @@ pub struct Limits {
     pub write_time_max: Duration,
     /// How often the other end of an HTTP/2 connection is asked whether it is there.
     pub beat_every: Duration,
+    /// How long an HTTP/2 connection may have no request.
+    pub idle_time_max: Duration,
     /// How long a worker may take to say Hello.
     pub hello_time_max: Duration,
 }
@@ -95,6 +101,7 @@ impl Default for Limits {
             body_time_max: BODY_TIME_MAX,
             write_time_max: WRITE_TIME_MAX,
             beat_every: BEAT_EVERY,
+            idle_time_max: IDLE_TIME_MAX,
             hello_time_max: HELLO_TIME_MAX,
         }
     }

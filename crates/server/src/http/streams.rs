@@ -15,6 +15,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::rt::Executor;
+use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
 
 use super::limits::ANSWER_PIECE_BYTES_MAX;
@@ -36,7 +37,44 @@ struct Progress {
 /// Runs each stream of a connection in a task of its own, and ends it when nothing of its answer is taken for so long.
 #[derive(Clone)]
 pub(super) struct Streams {
-    pub patience: Duration,
+    patience: Duration,
+    /// How many there are.
+    open: watch::Sender<usize>,
+}
+
+impl Streams {
+    pub fn new(patience: Duration) -> Streams {
+        Streams { patience, open: watch::Sender::new(0) }
+    }
+
+    /// Completes when there was none for so long.
+    pub async fn until_idle(self, time: Duration) {
+        let mut open = self.open.subscribe();
+        loop {
+            // The sender lives as long as this.
+            let _ = open.wait_for(|open| *open == 0).await;
+            tokio::select! {
+                () = sleep(time) => return,
+                _ = open.wait_for(|open| *open > 0) => {}
+            }
+        }
+    }
+}
+
+/// One stream that is open.
+struct Open(watch::Sender<usize>);
+
+impl Open {
+    fn new(open: watch::Sender<usize>) -> Open {
+        open.send_modify(|open| *open += 1);
+        Open(open)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open -= 1);
+    }
 }
 
 impl<F> Executor<F> for Streams
@@ -44,8 +82,14 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        let (stream, patience) = (Box::pin(stream), self.patience);
-        tokio::spawn(Read { stream, patience, progress: Arc::default(), seen: 0, waiting: None });
+        tokio::spawn(Read {
+            stream: Box::pin(stream),
+            patience: self.patience,
+            progress: Arc::default(),
+            seen: 0,
+            waiting: None,
+            _open: Open::new(self.open.clone()),
+        });
     }
 }
 
@@ -57,6 +101,7 @@ struct Read<F> {
     seen: u64,
     /// Runs while a piece is held.
     waiting: Option<Pin<Box<Sleep>>>,
+    _open: Open,
 }
 
 impl<F: Future<Output = ()>> Future for Read<F> {

@@ -3,11 +3,15 @@
 
 use std::time::Duration;
 
-use backstitch::Backstitch;
+use backstitch::{Backstitch, ErrorKind};
+use backstitch_api::worker::FromWorker;
+use backstitch_api::worker::worker_client::WorkerClient;
 use backstitch_server::http::{HttpOptions, Limits};
+use tonic::Code;
+use tonic::transport::Channel;
 
 use crate::frames::{self, DATA, END_HEADERS, HEADERS, PREFACE};
-use crate::line::{Line, NEVER, health, no_limits, soon};
+use crate::line::{Line, NEVER, eventually, health, no_limits, soon, tasks};
 use crate::server::{Server, gate};
 
 const SHORT: Duration = Duration::from_millis(200);
@@ -58,6 +62,7 @@ async fn a_peer_that_says_no_more_is_given_up_and_its_place_is_free() {
     let limits =
         Limits { head_time_max: SHORT, body_time_max: SHORT, beat_every: SHORT, ..no_limits() };
     let server = narrow(limits).await;
+    let before = tasks();
     for (what, begun, says) in beginnings() {
         let mut silent = Line::to(server.address).await;
         silent.say(begun).await;
@@ -66,12 +71,14 @@ async fn a_peer_that_says_no_more_is_given_up_and_its_place_is_free() {
         let next = health(server.address).await;
         assert!(next.starts_with("HTTP/1.1 200"), "{what}: {next:?}");
     }
+    eventually("all tasks have ended", async || tasks() <= before).await;
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_peer_that_vanishes_leaves_its_place_at_once() {
     let server = narrow(no_limits()).await;
+    let before = tasks();
     for (what, begun, _) in beginnings() {
         let mut gone = Line::to(server.address).await;
         gone.say(begun).await;
@@ -79,6 +86,7 @@ async fn a_peer_that_vanishes_leaves_its_place_at_once() {
         let next = soon(what, health(server.address)).await;
         assert!(next.starts_with("HTTP/1.1 200"), "{what}: {next:?}");
     }
+    eventually("all tasks have ended", async || tasks() <= before).await;
     server.stop().await;
 }
 
@@ -113,4 +121,32 @@ async fn a_server_that_stops_does_not_wait_for_peers_that_have_asked_nothing() {
     for line in &mut lines {
         assert_eq!(line.text().await, "");
     }
+}
+
+#[tokio::test]
+async fn a_connection_of_http2_without_requests_is_closed_and_its_owner_connects_again() {
+    let server = narrow(Limits { idle_time_max: SHORT, ..no_limits() }).await;
+    let url = format!("http://{}", server.address);
+    let client = Backstitch::connect(&url).await.expect("it connects");
+    for _ in 0..3 {
+        let none = client.handle::<String>("none").await.err().expect("nothing has this id");
+        assert_eq!(none.kind(), ErrorKind::NotFound, "{none}");
+        // There is one place, and the client has had it.
+        let next = soon("its place is free", health(server.address)).await;
+        assert!(next.starts_with("HTTP/1.1 200"), "{next:?}");
+    }
+    client.close().await.expect("it closes");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_opens_a_stream_and_says_nothing_is_told_what_was_missing() {
+    let server = narrow(Limits { hello_time_max: SHORT, ..no_limits() }).await;
+    let channel = Channel::from_shared(format!("http://{}", server.address)).expect("it is a URL");
+    let channel = channel.connect().await.expect("it listens");
+    let nothing = futures_util::stream::pending::<FromWorker>();
+    let told = WorkerClient::new(channel).work(nothing).await.unwrap_err();
+    assert_eq!(told.code(), Code::DeadlineExceeded, "{told}");
+    assert!(told.message().contains("no Hello came within 200ms"), "{told}");
+    server.stop().await;
 }

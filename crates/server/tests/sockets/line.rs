@@ -30,6 +30,7 @@ pub fn no_limits() -> Limits {
         body_time_max: NEVER,
         write_time_max: NEVER,
         beat_every: NEVER,
+        idle_time_max: NEVER,
         hello_time_max: NEVER,
         ..Limits::default()
     }
@@ -109,6 +110,11 @@ impl Line {
     pub fn vanish(self) {
         self.0.set_zero_linger().expect("it is a socket");
     }
+}
+
+/// The tasks of this test, in which the server is.
+pub fn tasks() -> usize {
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
 /// What the server says of its health on a connection of its own.

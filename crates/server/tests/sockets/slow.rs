@@ -13,7 +13,7 @@ use wire::from_worker::Message as Said;
 use crate::frames::{
     self, DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, WINDOW_UPDATE, frame,
 };
-use crate::line::{Line, NEVER, health, no_limits, soon};
+use crate::line::{Line, NEVER, eventually, health, no_limits, soon, tasks};
 use crate::peer::{Peer, T0, Talk, hello};
 use crate::server::{Server, bulky, gate};
 
@@ -47,6 +47,7 @@ async fn a_reader_that_takes_nothing_is_given_up_and_its_place_is_free() {
     let limits =
         Limits { connections_max: 1, place_time_max: NEVER, write_time_max: SHORT, ..no_limits() };
     let server = bulk(limits).await;
+    let before = tasks();
     for (what, header) in MUCH {
         let mut slow = Line::to(server.address).await;
         slow.say(format!(
@@ -59,6 +60,7 @@ async fn a_reader_that_takes_nothing_is_given_up_and_its_place_is_free() {
         let found = slow.rest().await;
         assert!((1..20_000_000).contains(&found.len()), "{what}: {} bytes", found.len());
     }
+    eventually("all tasks have ended", async || tasks() <= before).await;
     server.stop().await;
 }
 
@@ -134,6 +136,7 @@ async fn a_worker_that_reads_nothing_loses_its_stream_and_its_runs_and_others_go
     // Longer than a worker that works needs for a ping.
     let lease = Duration::from_secs(2);
     let (server, peer) = workers(Limits { write_time_max: SHORT, ..no_limits() }, lease).await;
+    let before = tasks();
     let slow = peer.talk(named(1, "transfer")).await.expect("it is taken on");
     for number in 0..RUNS {
         start(&server, "transfer", &format!("t-{number}")).await;
@@ -162,6 +165,8 @@ async fn a_worker_that_reads_nothing_loses_its_stream_and_its_runs_and_others_go
         }
     })
     .await;
-    drop((slow, other, next));
+    drop((slow, other, next, peer));
+    // Runs that wait for a worker have none of their own.
+    eventually("all tasks have ended", async || tasks() <= before).await;
     server.stop().await;
 }
