@@ -18,7 +18,7 @@ use backstitch_store::{NewExecution, RunNo};
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
-pub use connection::{Connection, Desk, Farewell};
+pub use connection::{Connection, Desk, Farewell, JOURNAL_PAGE_MAX};
 pub(crate) use grant::Grant;
 pub(crate) use tenancy::{Entry, Tenancy};
 pub(crate) use worker::{Offer, Worker};

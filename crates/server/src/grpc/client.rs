@@ -171,12 +171,11 @@ impl Client for ClientService {
         request: Request<wire::RowsRequest>,
     ) -> Result<Response<wire::JournalPage>, Status> {
         let wire::RowsRequest { run, after_seq, limit } = request.into_inner();
-        let limit = page(limit);
-        let rows = self.engine.sealed_rows(RunNo(run), after_seq, limit).await;
-        let rows = rows.map_err(words::status)?;
-        let all = rows.len() < limit;
-        let (rows, rest) = mail::first_of(rows.into_iter().map(Vec::from).collect(), Vec::len);
-        Ok(Response::new(wire::JournalPage { rows, last: all && rest.is_empty() }))
+        let read = |after, limit| self.engine.sealed_rows(RunNo(run), after, limit);
+        let page = mail::page(after_seq, page(limit), read, mail::journal_row).await;
+        let (rows, last) = page.map_err(words::status)?;
+        let rows = rows.into_iter().map(Vec::from).collect();
+        Ok(Response::new(wire::JournalPage { rows, last }))
     }
 
     async fn inbox_rows(
@@ -184,13 +183,11 @@ impl Client for ClientService {
         request: Request<wire::InboxRowsRequest>,
     ) -> Result<Response<wire::InboxRowsPage>, Status> {
         let wire::InboxRowsRequest { run, after, limit } = request.into_inner();
-        let limit = page(limit);
-        let rows = self.engine.inbox_rows(RunNo(run), after, limit).await;
-        let rows = rows.map_err(words::status)?;
-        let all = rows.len() < limit;
+        let read = |after, limit| self.engine.inbox_rows(RunNo(run), after, limit);
+        let page = mail::page(after, page(limit), read, mail::numbered).await;
+        let (rows, last) = page.map_err(words::status)?;
         let rows = rows.into_iter().map(mail::inbox_row).collect();
-        let (rows, rest) = mail::first_of(rows, |row: &wire::InboxRow| row.payload.len());
-        Ok(Response::new(wire::InboxRowsPage { rows, last: all && rest.is_empty() }))
+        Ok(Response::new(wire::InboxRowsPage { rows, last }))
     }
 
     async fn runs(

@@ -6,7 +6,9 @@ use std::time::Duration;
 use backstitch_api::worker as wire;
 use backstitch_api::{PROTOCOL, worker::from_server::Message};
 use backstitch_core::limits::ROW_PAYLOAD_BYTES_SOFT_MAX;
-use backstitch_engine::workers::{Connection, Desk, Farewell, Held, Introduction, OfferedRow};
+use backstitch_engine::workers::{
+    Connection, Desk, Farewell, Held, Introduction, JOURNAL_PAGE_MAX, OfferedRow,
+};
 use backstitch_engine::{Engine, Error, ErrorKind};
 use backstitch_store::RunNo;
 use futures_util::Stream;
@@ -99,13 +101,12 @@ impl Worker for WorkerService {
     ) -> Result<Response<wire::JournalPage>, Status> {
         let wire::JournalRequest { session, run, fence, after_seq, limit } = request.into_inner();
         let session = sixteen("session", session)?;
-        let limit = limit as usize;
+        let limit = (limit as usize).clamp(1, JOURNAL_PAGE_MAX);
         let lease = (RunNo(run), fence);
-        let rows = self.engine.journal_for_worker(&session, lease, after_seq, limit);
-        let rows = rows.await.map_err(status)?;
-        let came = rows.len();
-        let (rows, rest) = mail::first_of(rows.into_iter().map(Vec::from).collect(), Vec::len);
-        let last = rest.is_empty() && came < limit;
+        let read = |after, limit| self.engine.journal_for_worker(&session, lease, after, limit);
+        let page = mail::page(after_seq, limit, read, mail::journal_row).await;
+        let (rows, last) = page.map_err(status)?;
+        let rows = rows.into_iter().map(Vec::from).collect();
         Ok(Response::new(wire::JournalPage { rows, last }))
     }
 }
