@@ -6,6 +6,7 @@ use backstitch::{Backstitch, Builder};
 use backstitch_api::worker as wire;
 use backstitch_engine::ManualClock;
 use backstitch_server::http::{HttpOptions, Limits};
+use tonic::Code;
 use tonic::transport::Channel;
 use wire::from_server::Message;
 use wire::from_worker::Message as Said;
@@ -168,5 +169,28 @@ async fn a_worker_that_reads_nothing_loses_its_stream_and_its_runs_and_others_go
     drop((slow, other, next, peer));
     // Runs that wait for a worker have none of their own.
     eventually("all tasks have ended", async || tasks() <= before).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_reads_late_learns_at_last_why_its_stream_was_ended() {
+    let (server, peer) = workers(no_limits(), Duration::from_secs(2)).await;
+    let mut late = peer.talk(named(1, "transfer")).await.expect("it is taken on");
+    for number in 0..RUNS {
+        start(&server, "transfer", &format!("t-{number}")).await;
+        late.is_heard(Said::Ping(wire::Ping { number: 1 })).await;
+    }
+    eventually("its leases have ended", async || peer.engine.workers().is_empty()).await;
+    let end = soon("the end of its stream", async {
+        loop {
+            if let Err(end) = late.next().await {
+                return end;
+            }
+        }
+    });
+    let end = end.await;
+    assert_eq!(end.code(), Code::Aborted, "{end}");
+    assert!(end.message().contains("was not heard of"), "{end}");
+    drop((late, peer));
     server.stop().await;
 }
