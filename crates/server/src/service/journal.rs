@@ -19,8 +19,9 @@ const ROWS_DEFAULT: usize = 200;
 /// Rows that are read at a time, so that large ones are not all in memory at once.
 const ROWS_AT_ONCE: usize = 16;
 
-/// A page that holds so many bytes of events takes no further row.
-const PAGE_BYTES_SOFT_MAX: usize = 8 * 1024 * 1024;
+/// A page that holds so many bytes of events takes no further row: it is in memory until its reader has taken it, and
+/// there can be one for each request.
+const PAGE_BYTES_SOFT_MAX: usize = 1024 * 1024;
 
 /// A journal that is followed. It stays with the run that was meant at first.
 pub struct Followed {
@@ -48,15 +49,18 @@ impl Service {
         };
         let run = self.meant(target).await?.run;
         let (mut page, mut last, mut bytes) = (Vec::new(), after, 0);
-        while page.len() < limit && bytes < PAGE_BYTES_SOFT_MAX {
+        while page.len() < limit {
             let at_once = ROWS_AT_ONCE.min(limit - page.len());
             let rows = self.engine().journal_after(run, last, at_once).await.map_err(told)?;
-            let is_end = rows.len() < at_once;
-            last = rows.last().map_or(last, |row| row.header.seq);
-            let events = rows.iter().flat_map(|row| &row.events);
-            bytes += events.map(|event| event.encoded_len()).sum::<usize>();
-            page.extend(rows.iter().map(row));
-            if is_end {
+            for one in &rows {
+                page.push(row(one));
+                last = one.header.seq;
+                bytes += one.events.iter().map(|event| event.encoded_len()).sum::<usize>();
+                if bytes >= PAGE_BYTES_SOFT_MAX {
+                    return Ok(JournalPage { rows: page, next_after: Some(last) });
+                }
+            }
+            if rows.len() < at_once {
                 return Ok(JournalPage { rows: page, next_after: None });
             }
         }

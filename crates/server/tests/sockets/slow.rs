@@ -51,10 +51,11 @@ async fn a_reader_that_takes_nothing_is_given_up_and_its_place_is_free() {
     let before = tasks();
     for (what, header) in MUCH {
         let mut slow = Line::to(server.address).await;
-        slow.say(format!(
+        let request = format!(
             "GET /v1/executions/b/journal?limit=1000 HTTP/1.1\r\nhost: localhost\r\n{header}\r\n"
-        ))
-        .await;
+        );
+        // Pages are one after the other.
+        slow.say(request.repeat(24)).await;
         let next = health(server.address).await;
         assert!(next.starts_with("HTTP/1.1 200"), "{what}: {next:?}");
         // What it finds is cut off.
