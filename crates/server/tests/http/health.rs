@@ -43,7 +43,7 @@ async fn a_run_counts_as_overdue_from_when_it_could_go_on_and_had_nobody() {
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
     let builder = Backstitch::open("memory:").clock(Arc::new(clock.clone()));
     let builder = builder.keep_unknown_workflows().lease(Duration::from_secs(15));
-    let options = HttpOptions { ready_pending_max: Some(minutes(5)) };
+    let options = HttpOptions { ready_pending_max: Some(minutes(5)), ..HttpOptions::default() };
     let server = Server::with(builder, options).await;
     let body = r#"{"id":"a","workflow":"gate","version":"1"}"#;
     assert_eq!(server.post("/v1/executions", body).await.status, 201);

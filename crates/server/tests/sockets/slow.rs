@@ -112,7 +112,7 @@ async fn workers(limits: Limits, lease: Duration) -> (Server, Peer) {
 }
 
 fn named(session: u8, workflow: &str) -> wire::Hello {
-    let workflow = wire::Workflow { name: workflow.into(), version: "1".into() };
+    let workflow = wire::Workflow { name: workflow.into(), version: "1".into(), event_types: None };
     wire::Hello { session: vec![session; 16], workflows: vec![workflow], ..hello(1_000) }
 }
 
