@@ -26,6 +26,7 @@ pub struct Args {
     pub in_flight: Option<usize>,
     pub dir: Option<PathBuf>,
     pub server: Option<String>,
+    pub server_pid: Option<u32>,
 }
 
 impl Args {
@@ -42,6 +43,7 @@ impl Args {
         option("--n", self.n.map(|n| n.to_string()));
         option("--in-flight", self.in_flight.map(|m| m.to_string()));
         option("--server", self.server.clone());
+        option("--server-pid", self.server_pid.map(|pid| pid.to_string()));
         option("--dir", self.dir.as_ref().map(|dir| dir.display().to_string()));
         arguments
     }
@@ -63,7 +65,8 @@ const OPTIONS: &str = "OPTIONS:
   --json         one JSON object per line instead of a table
   --n N          how many workflows (w7: how many recoveries; growth: of the largest size)
   --in-flight M  how many at a time (w4 and w6: how many starts; not for w5, w7 and growth)
-  --server URL   this process works for the server there, and asks it (w1a and w1b)
+  --server URL   this process works for the server there, and asks it (w1a, w1b, w4, w6, idle)
+  --server-pid P the server's process, on this machine: its memory is measured (w6 and idle)
   --dir PATH     where the files are written; its disk is what is measured";
 
 /// Reads the arguments after the name of the program.
@@ -81,6 +84,7 @@ pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Invocation> 
             "--n" => args.n = Some(positive(&argument, &value()?)?),
             "--in-flight" => args.in_flight = Some(positive(&argument, &value()?)? as usize),
             "--server" => args.server = Some(value()?),
+            "--server-pid" => args.server_pid = Some(positive(&argument, &value()?)? as u32),
             "--dir" => args.dir = Some(value()?.into()),
             option if option.starts_with('-') => {
                 return Err(format!("there is no option {option}\n\n{}", usage()).into());

@@ -10,6 +10,7 @@ mod workload;
 mod receipt;
 
 mod growth;
+mod idle_workers;
 mod killed;
 mod parallel;
 mod parked;
@@ -41,7 +42,10 @@ fn main() -> ExitCode {
             Ok(())
         }
         Invocation::One(workload, args) => run(workload, &args),
-        Invocation::All(args) => Workload::ALL.iter().try_for_each(|it| run_apart(*it, &args)),
+        Invocation::All(args) => {
+            let all = Workload::ALL.iter().filter(|it| it.is_for(args.server.as_deref()));
+            all.copied().try_for_each(|it| run_apart(it, &args))
+        }
         Invocation::WriteJournal(path, steps) => replay::write_and_die(&path, steps),
         Invocation::RunUntilKilled(path, n) => killed::run_until_killed(&path, n),
     });
@@ -60,7 +64,9 @@ fn run(workload: Workload, args: &Args) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let n = args.n.unwrap_or(workload.n());
     let in_flight = args.in_flight.unwrap_or(workload.in_flight());
-    for measured in workload.measure(&runtime, dir.path(), args.server.as_deref(), n, in_flight)? {
+    let (server, server_pid) = (args.server.as_deref(), args.server_pid);
+    let place = store_dir::Place { dir: dir.path(), server, server_pid };
+    for measured in workload.measure(&runtime, place, n, in_flight)? {
         report::print(&measured, &references, args.output)?;
     }
     Ok(())

@@ -1,6 +1,5 @@
 //! Many workflows that wait for something far away: the memory that each of them takes.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use backstitch::store::RunNo;
@@ -9,7 +8,8 @@ use backstitch::{App, Ctx, Status, workflow};
 use crate::closed_loop::{self, Laps};
 use crate::receipt::Receipt;
 use crate::report::Measured;
-use crate::{Result, process, store_dir};
+use crate::store_dir::Place;
+use crate::{Result, process};
 
 /// They make the files and fill the caches, and finish.
 const WARM_UP: u64 = 500;
@@ -32,12 +32,13 @@ async fn sleeps_after_a_step(ctx: Ctx, sleep_s: u64) -> backstitch::Result<u64> 
 }
 
 /// The latencies are those of the starts.
-pub async fn measure(name: &str, dir: &Path, n: u64, in_flight: usize) -> Result<Measured> {
-    let app = store_dir::open(dir)?.register(sleeps_after_a_step).run().await?;
-    let starter = app.clone();
+pub async fn measure(name: &str, place: Place<'_>, n: u64, in_flight: usize) -> Result<Measured> {
+    let app = place.open()?.register(sleeps_after_a_step).run().await?;
+    // A server may have those of an earlier measurement.
+    let (starter, pid) = (app.clone(), std::process::id());
     let start = move |number, sleep_s| {
         let app = starter.clone();
-        async move { app.start(sleeps_after_a_step, format!("order-{number}"), sleep_s).await }
+        async move { app.start(sleeps_after_a_step, format!("order-{pid}-{number}"), sleep_s).await }
     };
     let finish = {
         let start = start.clone();
@@ -56,14 +57,15 @@ pub async fn measure(name: &str, dir: &Path, n: u64, in_flight: usize) -> Result
     };
     closed_loop::each(0..WARM_UP, in_flight, &finish).await?;
     let rss_before = process::rss_bytes()?;
+    let (server_before, parked_before) = (place.server_rss_bytes()?, count_parked(&app).await?);
     let before = process::usage()?;
     let began = Instant::now();
     let latencies = closed_loop::each(0..n, in_flight, &park).await?;
     let elapsed = began.elapsed();
     when_the_last_are_parked(&app).await?;
-    let rss_after = process::rss_bytes()?;
+    let (rss_after, server_after) = (process::rss_bytes()?, place.server_rss_bytes()?);
     let usage = process::usage()?.since(&before);
-    let parked = count_parked(&app).await?;
+    let parked = count_parked(&app).await? - parked_before;
     if parked != n {
         return Err(format!("{parked} of {n} were parked when the memory was measured").into());
     }
@@ -71,10 +73,16 @@ pub async fn measure(name: &str, dir: &Path, n: u64, in_flight: usize) -> Result
     let mib = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
     let each = (rss_after as f64 - rss_before as f64) / n as f64;
     let laps = Laps::new(n, elapsed, latencies, usage);
-    Ok(Measured::of_laps(name, "latency: of a start", &laps)?
+    let measured = Measured::of_laps(name, "latency: of a start", &laps)?
         .with_amount("rss_per_parked_bytes", "memory per parked one, bytes", each)
         .with_amount("rss_before_mib", "memory before, MiB", mib(rss_before))
-        .with_amount("rss_after_mib", "memory with all parked, MiB", mib(rss_after)))
+        .with_amount("rss_after_mib", "memory with all parked, MiB", mib(rss_after));
+    Ok(match (server_before, server_after) {
+        (Some(before), Some(after)) => measured
+            .with_amount("server_rss_before_mib", "the server's before, MiB", mib(before))
+            .with_amount("server_rss_after_mib", "the server's with them, MiB", mib(after)),
+        _ => measured,
+    })
 }
 
 /// Looks at the newest ones only: reading all of them takes memory of its own.

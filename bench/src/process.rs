@@ -37,6 +37,11 @@ pub fn rss_bytes() -> Result<u64> {
     Ok(line("/proc/self/status", "VmRSS:")? * 1024)
 }
 
+/// The same of another process.
+pub fn rss_bytes_of(pid: u32) -> Result<u64> {
+    Ok(line(&format!("/proc/{pid}/status"), "VmRSS:")? * 1024)
+}
+
 fn cpu_s() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     // The second field, the name in parentheses, may hold anything.

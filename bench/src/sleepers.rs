@@ -1,14 +1,14 @@
 //! Many workflows that sleep at the same time: how soon all of them are started, and how late they
 //! wake up.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use backstitch::{Ctx, jiff, workflow};
 
 use crate::closed_loop::{self, Laps, quantile};
 use crate::report::{Measured, ms};
-use crate::{Result, process, store_dir};
+use crate::store_dir::Place;
+use crate::{Result, process};
 
 const SLEEP_MS: u64 = 5_000;
 
@@ -27,16 +27,18 @@ async fn sleeper(ctx: Ctx, sleep_ms: u64) -> backstitch::Result<i64> {
 }
 
 /// The latencies are those of the starts.
-pub async fn measure(name: &str, dir: &Path, n: u64, in_flight: usize) -> Result<Measured> {
-    let app = store_dir::open(dir)?.register(sleeper).run().await?;
-    let starter = app.clone();
+pub async fn measure(name: &str, place: Place<'_>, n: u64, in_flight: usize) -> Result<Measured> {
+    let app = place.open()?.register(sleeper).run().await?;
+    // A server may have those of an earlier measurement.
+    let (starter, pid) = (app.clone(), std::process::id());
     let start = move |prefix: &'static str, sleep_ms| {
         let app = starter.clone();
         move |number| {
             let app = app.clone();
             async move {
                 let began = Instant::now();
-                let handle = app.start(sleeper, format!("{prefix}-{number}"), sleep_ms).await?;
+                let handle =
+                    app.start(sleeper, format!("{prefix}-{pid}-{number}"), sleep_ms).await?;
                 Ok((began.elapsed(), handle))
             }
         }

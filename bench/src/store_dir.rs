@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use backstitch::{Backstitch, Builder};
 
-use crate::Result;
+use crate::{Result, process};
 
 /// A fresh folder, removed in the end.
 pub struct StoreDir(PathBuf);
@@ -32,6 +32,31 @@ impl Drop for StoreDir {
         if let Err(why) = std::fs::remove_dir_all(&self.0) {
             eprintln!("{} was left behind: {why}", self.0.display());
         }
+    }
+}
+
+/// Where a workload runs: on a file in a folder, or for a server.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub dir: &'a Path,
+    /// Its address.
+    pub server: Option<&'a str>,
+    /// The number of its process, if its memory is to be measured.
+    pub server_pid: Option<u32>,
+}
+
+impl Place<'_> {
+    /// As a program would open it.
+    pub fn open(&self) -> Result<Builder> {
+        match self.server {
+            None => open(self.dir),
+            Some(url) => Ok(Backstitch::open(url)),
+        }
+    }
+
+    /// The memory of the server now, in bytes, if it is to be measured.
+    pub fn server_rss_bytes(&self) -> Result<Option<u64>> {
+        self.server_pid.map(process::rss_bytes_of).transpose()
     }
 }
 

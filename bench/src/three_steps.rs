@@ -1,12 +1,11 @@
 //! Three empty steps in a row: the cost of durability and nothing else.
 
-use std::path::Path;
-
-use backstitch::{Backstitch, Ctx, workflow};
+use backstitch::{Ctx, workflow};
 
 use crate::receipt::Receipt;
 use crate::report::Measured;
-use crate::{Result, closed_loop, store_dir};
+use crate::store_dir::Place;
+use crate::{Result, closed_loop};
 
 #[workflow]
 async fn three_steps(ctx: Ctx, number: u64) -> backstitch::Result<Receipt> {
@@ -16,18 +15,8 @@ async fn three_steps(ctx: Ctx, number: u64) -> backstitch::Result<Receipt> {
     ctx.step("ship", body).await
 }
 
-pub async fn measure(
-    name: &str,
-    dir: &Path,
-    server: Option<&str>,
-    n: u64,
-    in_flight: usize,
-) -> Result<Measured> {
-    let builder = match server {
-        None => store_dir::open(dir)?,
-        Some(url) => Backstitch::open(url),
-    };
-    let app = builder.register(three_steps).run().await?;
+pub async fn measure(name: &str, place: Place<'_>, n: u64, in_flight: usize) -> Result<Measured> {
+    let app = place.open()?.register(three_steps).run().await?;
     // A server may have those of an earlier measurement.
     let pid = std::process::id();
     let starter = app.clone();

@@ -1,12 +1,12 @@
 //! The list of workloads.
 
-use std::path::Path;
-
 use tokio::runtime::Runtime;
 
 use crate::report::Measured;
+use crate::store_dir::Place;
 use crate::{
-    Result, growth, killed, parallel, parked, ping_pong, replay, sleepers, three_steps, undone,
+    Result, growth, idle_workers, killed, parallel, parked, ping_pong, replay, sleepers,
+    three_steps, undone,
 };
 
 /// Something to measure.
@@ -22,10 +22,11 @@ pub enum Workload {
     Replay,
     PingPong,
     Growth,
+    IdleWorkers,
 }
 
 impl Workload {
-    pub const ALL: [Workload; 10] = [
+    pub const ALL: [Workload; 11] = [
         Workload::ThreeSteps,
         Workload::ThreeStepsAlone,
         Workload::Undone,
@@ -36,6 +37,7 @@ impl Workload {
         Workload::Replay,
         Workload::PingPong,
         Workload::Growth,
+        Workload::IdleWorkers,
     ];
 
     pub fn named(name: &str) -> Option<Workload> {
@@ -54,6 +56,7 @@ impl Workload {
             Workload::Replay => "w7",
             Workload::PingPong => "w8",
             Workload::Growth => "growth",
+            Workload::IdleWorkers => "idle",
         }
     }
 
@@ -71,6 +74,9 @@ impl Workload {
             Workload::Replay => "from open to going on, behind a journal of 5,000 steps",
             Workload::PingPong => "100 events in a row, each answered by a published value",
             Workload::Growth => "one workflow of 100, 1,000 and 5,000 steps, in a row and parallel",
+            Workload::IdleWorkers => {
+                "200 workers with nothing to do: the memory that a server has for each (--server)"
+            }
         }
     }
 
@@ -86,6 +92,7 @@ impl Workload {
             Workload::Parked => 10_000,
             Workload::Replay | Workload::PingPong => 20,
             Workload::Growth => 3,
+            Workload::IdleWorkers => 200,
         }
     }
 
@@ -98,37 +105,57 @@ impl Workload {
             | Workload::Killed
             | Workload::Replay
             | Workload::PingPong
-            | Workload::Growth => 1,
+            | Workload::Growth
+            | Workload::IdleWorkers => 1,
+        }
+    }
+
+    /// Whether it is measured with these options when all are.
+    pub fn is_for(self, server: Option<&str>) -> bool {
+        match server {
+            Some(_) => self.is_for_a_server(),
+            None => self != Workload::IdleWorkers,
         }
     }
 
     /// Whether it can be measured at a server.
     fn is_for_a_server(self) -> bool {
-        matches!(self, Workload::ThreeSteps | Workload::ThreeStepsAlone)
+        matches!(
+            self,
+            Workload::ThreeSteps
+                | Workload::ThreeStepsAlone
+                | Workload::Sleepers
+                | Workload::Parked
+                | Workload::IdleWorkers
+        )
     }
 
     pub fn measure(
         self,
         runtime: &Runtime,
-        dir: &Path,
-        server: Option<&str>,
+        place: Place<'_>,
         n: u64,
         in_flight: usize,
     ) -> Result<Vec<Measured>> {
-        let name = self.name();
+        let (name, dir) = (self.name(), place.dir);
         let one = |measured: Result<Measured>| measured.map(|measured| vec![measured]);
         match self {
-            _ if server.is_some() && !self.is_for_a_server() => {
-                Err(format!("{name} is not for a server; w1a and w1b are").into())
+            _ if place.server.is_some() && !self.is_for_a_server() => {
+                let those = Workload::ALL.into_iter().filter(|it| it.is_for_a_server());
+                let those: Vec<_> = those.map(Workload::name).collect();
+                Err(format!("{name} is not for a server; {} are", those.join(", ")).into())
             }
+            Workload::IdleWorkers => one(runtime.block_on(idle_workers::measure(name, place, n))),
             Workload::ThreeSteps | Workload::ThreeStepsAlone => {
-                one(runtime.block_on(three_steps::measure(name, dir, server, n, in_flight)))
+                one(runtime.block_on(three_steps::measure(name, place, n, in_flight)))
             }
             Workload::Undone => one(runtime.block_on(undone::measure(name, dir, n, in_flight))),
             Workload::Parallel => one(runtime.block_on(parallel::measure(name, dir, n, in_flight))),
-            Workload::Sleepers => one(runtime.block_on(sleepers::measure(name, dir, n, in_flight))),
+            Workload::Sleepers => {
+                one(runtime.block_on(sleepers::measure(name, place, n, in_flight)))
+            }
             Workload::Killed => one(killed::measure(name, runtime, dir, n)),
-            Workload::Parked => one(runtime.block_on(parked::measure(name, dir, n, in_flight))),
+            Workload::Parked => one(runtime.block_on(parked::measure(name, place, n, in_flight))),
             Workload::PingPong => {
                 one(runtime.block_on(ping_pong::measure(name, dir, n, in_flight)))
             }
