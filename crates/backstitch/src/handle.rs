@@ -51,7 +51,7 @@ pub type RollbackReport = RollbackProgress;
 pub struct ExecutionStatus {
     /// The derived status.
     pub status: Status,
-    /// How far its rollback is; [`RollbackOutcome::None`] when nothing was or is owed.
+    /// How far its rollback is; [`RollbackOutcome::None`](crate::RollbackOutcome::None) when nothing was or is owed.
     pub rollback: RollbackReport,
     /// What is held until a person (or the right code) comes, with the reasons.
     pub blocks: Vec<(BlockKind, Option<StepRef>, Failure)>,

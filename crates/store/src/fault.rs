@@ -257,6 +257,21 @@ impl Store for FaultStore {
         self.inner.fence()
     }
 
+    fn holds(&self, run: RunNo) -> bool {
+        self.inner.holds(run)
+    }
+
+    fn attempt_fence(&self, run: RunNo) -> u64 {
+        self.inner.attempt_fence(run)
+    }
+
+    fn left(&self, run: RunNo, trouble: Option<&str>) {
+        // A process that has died tells nobody.
+        if !self.plan.is_dead() {
+            self.inner.left(run, trouble);
+        }
+    }
+
     fn news(&self) -> watch::Receiver<u64> {
         self.inner.news()
     }

@@ -1,15 +1,17 @@
 //! A store in trouble: nothing is told that is not durable, nothing is done twice, others go on.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backstitch::store::fault::{FaultPlan, FaultStore};
 use backstitch::store::{Change, ErrorKind as StoreErrorKind, RunNo, Store, StoreError};
-use backstitch::{App, Ctx, ErrorKind, Result, Status, workflow};
+use backstitch::{App, Ctx, ErrorKind, FailureExt, Result, Status, msg, workflow};
 
-use crate::stage::{Stage, assert_refused, booking, checked, gated, refusal, undos};
-use crate::world::{events, eventually};
+use crate::stage::{
+    Gates, Stage, a_while, assert_refused, booking, checked, gated, refusal, undos,
+};
+use crate::world::{Effects, events, eventually};
 use crate::wrapped::{Wrapped, has_event};
 
 #[workflow]
@@ -218,4 +220,51 @@ async fn w35_t3_a_journal_that_cannot_be_read_stops_no_other_run() {
     let handle = app.handle::<String>("damaged").await.unwrap();
     assert_eq!(handle.result().await.unwrap(), "ticket a");
     checked(&handle).await;
+}
+
+#[workflow]
+async fn refused_at_a_gate(ctx: Ctx, (): ()) -> Result<()> {
+    gated(&ctx, "a").await?;
+    ctx.step("no", async |s| {
+        s.state::<Effects>().add("begin no");
+        s.state::<Gates>().pass("no").await;
+        Err(msg("no").permanent().with_code("refused"))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn p4_no_body_and_no_undo_begins_once_its_run_is_not_held_any_more() {
+    // What is in flight when the run is lost, and what would begin next.
+    for (in_flight, next) in [("begin a", "begin no"), ("begin no", "undo a: succeeded")] {
+        let stage = Stage::new();
+        let (held, asked) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+        let (holds, in_vain) = (held.clone(), asked.clone());
+        let store = Wrapped::new(stage.world.reopen()).on_holds(move |_| {
+            let holds = holds.load(Ordering::SeqCst);
+            in_vain.fetch_add(usize::from(!holds), Ordering::SeqCst);
+            holds
+        });
+        let setup =
+            |b: backstitch::Builder| b.state(stage.gates.clone()).register(refused_at_a_gate);
+        let app = stage.world.open_on(store.shared(), setup).await;
+        app.start(refused_at_a_gate, "a", ()).await.unwrap();
+        if in_flight == "begin no" {
+            stage.gates.open("a");
+        }
+        stage.sees(in_flight).await;
+        held.store(false, Ordering::SeqCst);
+        stage.gates.open("a");
+        stage.gates.open("no");
+        eventually("it is asked", async || asked.load(Ordering::SeqCst) > 0).await;
+        app.engine().give_up(RunNo(1));
+        a_while().await;
+        assert_eq!(stage.world.effects.count(next), 0, "{:?}", stage.effects());
+        // Whoever has it next goes on where it stands.
+        let app = stage.open(|b| b.register(refused_at_a_gate)).await;
+        let handle = app.handle::<()>("a").await.unwrap();
+        assert_refused(&handle.result().await.unwrap_err());
+        assert_eq!(undos(&stage.effects()), ["undo a: succeeded"]);
+        checked(&handle).await;
+    }
 }

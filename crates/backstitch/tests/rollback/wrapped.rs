@@ -21,12 +21,14 @@ pub struct Wrapped {
     inner: MemoryStore,
     commit: Box<Commit>,
     rows: Box<Rows>,
+    holds: Box<dyn Fn(RunNo) -> bool + Send + Sync>,
 }
 
 impl Wrapped {
     pub fn new(inner: MemoryStore) -> Wrapped {
         let commit = |inner: &MemoryStore, change| inner.commit(change);
-        Wrapped { inner, commit: Box::new(commit), rows: Box::new(|_, rows| rows) }
+        let (rows, holds) = (|_, rows| rows, |_| true);
+        Wrapped { inner, commit: Box::new(commit), rows: Box::new(rows), holds: Box::new(holds) }
     }
 
     /// Replaces what becomes of a change.
@@ -57,6 +59,12 @@ impl Wrapped {
         rows: impl Fn(RunNo, Vec<Bytes>) -> Vec<Bytes> + Send + Sync + 'static,
     ) -> Wrapped {
         self.rows = Box::new(rows);
+        self
+    }
+
+    /// Replaces whether a run may be worked on.
+    pub fn on_holds(mut self, holds: impl Fn(RunNo) -> bool + Send + Sync + 'static) -> Wrapped {
+        self.holds = Box::new(holds);
         self
     }
 
@@ -104,6 +112,10 @@ impl Store for Wrapped {
 
     fn fence(&self) -> u64 {
         self.inner.fence()
+    }
+
+    fn holds(&self, run: RunNo) -> bool {
+        (self.holds)(run)
     }
 
     fn news(&self) -> watch::Receiver<u64> {
