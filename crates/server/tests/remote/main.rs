@@ -11,5 +11,6 @@ mod asking;
 mod breaks;
 mod ends;
 mod leases;
+mod long;
 mod outcomes;
 mod welcome;
