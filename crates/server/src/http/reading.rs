@@ -41,7 +41,7 @@ pub(super) struct Which {
 /// Reads the id of a run in a query.
 pub(super) fn run_id<'de, D: Deserializer<'de>>(given: D) -> Result<Option<RunId>, D::Error> {
     let text = String::deserialize(given)?;
-    text.parse().map(Some).map_err(|why| D::Error::custom(format!("run_id: {why}")))
+    text.parse().map(Some).map_err(D::Error::custom)
 }
 
 /// The namespace, or the usual one.
