@@ -44,12 +44,23 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
     /// As [`Engine::delete`](crate::Engine::delete).
     fn delete(&self, run: RunNo, by: &str, reason: &str) -> BoxFuture<Result<(), Error>>;
 
-    /// As [`Engine::outcome`](crate::Engine::outcome). Nothing if it cannot be told: the journal tells it, or what
-    /// is wrong.
-    fn outcome(&self, run: RunNo) -> BoxFuture<Option<Outcome>>;
+    /// As [`Engine::outcome`](crate::Engine::outcome).
+    fn outcome(&self, run: RunNo) -> BoxFuture<Told>;
 
     /// Completes when it is worth to look at the run again; perhaps before that.
     fn wait(&self, run: RunNo, awaited: Awaited) -> BoxFuture<()>;
+}
+
+/// What a host says of a run that somebody waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// What came of it.
+    Outcome(Outcome),
+    /// It cannot say: the journal does, or what is wrong.
+    Nothing {
+        /// Whether the host was there in the meantime.
+        was_there: bool,
+    },
 }
 
 /// What somebody who waits for a run waits for.

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::driver::INBOX_PAGE;
 use crate::engine::{Engine, Role, Shared};
 use crate::error::{Error, ErrorKind};
-use crate::host::Awaited;
+use crate::host::{Awaited, Told};
 use crate::live::{Driven, Seen};
 use crate::view::RunView;
 
@@ -24,12 +24,7 @@ impl Engine {
     /// As [`Engine::view`]; `Stopped` when the engine stops meanwhile.
     pub async fn settled(&self, run: RunNo) -> Result<Arc<Run>, Error> {
         let seen = |seen: &Seen| seen.settled.clone();
-        let looked = |view: RunView, ahead: Ahead| {
-            let status = view.status();
-            let settled = status.is_closed() || status == Status::Stuck;
-            (settled && ahead == Ahead::Nothing).then_some(view.run)
-        };
-        self.wait_for(run, Awaited::Settled, seen, looked).await
+        self.wait_for(run, Awaited::Settled, seen, settled).await
     }
 
     /// What came of the run, as soon as it is closed or stuck.
@@ -38,11 +33,17 @@ impl Engine {
     /// As [`Engine::settled`].
     pub async fn outcome(&self, run: RunNo) -> Result<Outcome, Error> {
         if let Some(host) = &self.shared.host {
-            tokio::select! {
-                // If it cannot say, one looks oneself.
-                outcome = host.outcome(run) => if let Some(outcome) = outcome { return Ok(outcome) },
+            let told = tokio::select! {
+                told = host.outcome(run) => told,
                 () = self.shared.stop_asked() => return Err(stopped()),
-            }
+            };
+            return match told {
+                Told::Outcome(outcome) => Ok(outcome),
+                Told::Nothing { was_there } => {
+                    let run = self.look_until(run, Awaited::Settled, was_there, settled).await?;
+                    Ok(run.outcome(run.status(true)))
+                }
+            };
         }
         let run = self.settled(run).await?;
         Ok(run.outcome(run.status(true)))
@@ -103,7 +104,7 @@ impl Engine {
     ) -> Result<RunView, Error> {
         let looked = |view: RunView, _: Ahead| Some(view).filter(&wanted);
         if self.shared.role == Role::Guest {
-            return self.look_until(run, Awaited::Row(0), looked).await;
+            return self.look_until(run, Awaited::Row(0), false, looked).await;
         }
         // What is committed while it is looked at stands in the feed.
         let mut feed = self.feed();
@@ -127,7 +128,7 @@ impl Engine {
         looked: impl Fn(RunView, Ahead) -> Option<T>,
     ) -> Result<T, Error> {
         match self.shared.role {
-            Role::Guest => self.look_until(run, awaited, looked).await,
+            Role::Guest => self.look_until(run, awaited, false, looked).await,
             Role::Owner => self.watch_until(run, seen, looked).await,
         }
     }
@@ -170,14 +171,16 @@ impl Engine {
         }
     }
 
+    /// `was_there` says whether the host has answered before.
     async fn look_until<T>(
         &self,
         run: RunNo,
         mut awaited: Awaited,
+        mut was_there: bool,
         looked: impl Fn(RunView, Ahead) -> Option<T>,
     ) -> Result<T, Error> {
         let mut news = self.shared.store.news();
-        let (mut was_there, mut misses) = (false, 0);
+        let mut misses = 0;
         loop {
             news.borrow_and_update();
             match (self.look(run, &looked).await, &self.shared.host) {
@@ -239,6 +242,13 @@ impl Engine {
         let (found, _) = self.look(run, &looked).await?;
         found.ok_or_else(|| self.left_alone(run).unwrap_or_else(stopped))
     }
+}
+
+/// The run, if it is closed or stuck, and nothing is to come.
+fn settled(view: RunView, ahead: Ahead) -> Option<Arc<Run>> {
+    let status = view.status();
+    let settled = status.is_closed() || status == Status::Stuck;
+    (settled && ahead == Ahead::Nothing).then_some(view.run)
 }
 
 /// Whether a run that is over, or stuck, goes on by something that was acknowledged and is not

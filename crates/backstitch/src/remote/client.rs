@@ -13,9 +13,8 @@ use backstitch_api::client::{self as api, client_client::ClientClient};
 use backstitch_core::attribute::{AttributeChange, AttributeValue};
 use backstitch_core::id::RunId;
 use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
-use backstitch_core::run::Outcome;
 use backstitch_engine::events::{EventAccepted, EventPost};
-use backstitch_engine::host::{Awaited, Host};
+use backstitch_engine::host::{Awaited, Host, Told};
 use backstitch_engine::life::RestartRequest;
 use backstitch_engine::program::BoxFuture;
 use backstitch_engine::start::{StartAnswer, StartRequest};
@@ -31,7 +30,7 @@ use tonic::transport::Channel;
 use tonic::{Response, Status};
 
 use crate::remote::MESSAGE_BYTES_MAX;
-use crate::remote::client::news::Watch;
+use crate::remote::client::news::{Heard, Watch};
 
 type Stub = ClientClient<Channel>;
 
@@ -138,9 +137,17 @@ impl Host for RemoteHost {
         ask(async move { stub.delete(request).await }, |_| Ok(()))
     }
 
-    fn outcome(&self, run: RunNo) -> BoxFuture<Option<Outcome>> {
-        let told = self.watch.wait(run, words::awaited(Awaited::Settled));
-        Box::pin(async move { told.await.as_ref().and_then(words::outcome) })
+    fn outcome(&self, run: RunNo) -> BoxFuture<Told> {
+        let heard = self.watch.wait(run, words::awaited(Awaited::Settled));
+        Box::pin(async move {
+            match heard.await {
+                Heard::Answer(outcome) => {
+                    let outcome = outcome.as_deref().and_then(words::outcome);
+                    outcome.map_or(Told::Nothing { was_there: true }, Told::Outcome)
+                }
+                Heard::Nothing { was_there } => Told::Nothing { was_there },
+            }
+        })
     }
 
     fn wait(&self, run: RunNo, awaited: Awaited) -> BoxFuture<()> {

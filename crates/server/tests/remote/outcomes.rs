@@ -1,5 +1,7 @@
 //! The answer to a wait tells what came of the run, so that nobody has to read its journal for it.
 
+use std::time::Duration;
+
 use backstitch::core::failure::{Class, Origin};
 use backstitch::core::run::Outcome;
 use backstitch::core::status::Status;
@@ -111,4 +113,22 @@ async fn who_killed_it_is_told_as_well() {
     let sentence = "execution \"a\" was killed by ada (it hangs)";
     assert_eq!(told.sentence("a"), sentence);
     assert_eq!(handle.result().await.unwrap_err().to_string(), sentence);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_result_outwaits_a_server_that_is_away_for_long() {
+    let house = House::new().await;
+    let client = Backstitch::connect_through(house.net.channel()).await.unwrap();
+    let handle = client.start(pay(), "a", 3).await.unwrap();
+    let result = tokio::spawn(async move { handle.result().await });
+    for away_s in [20, 90] {
+        // Long enough for the wait to be there, and once for it to look by itself.
+        tokio::time::sleep(Duration::from_secs(away_s)).await; // tidy: allow-sleep stopped time
+        house.net.down();
+        tokio::time::sleep(Duration::from_secs(away_s)).await; // tidy: allow-sleep stopped time
+        assert!(!result.is_finished(), "it waits");
+        house.restart().await;
+    }
+    let _app = house.worker(|b| b.register(pay())).await;
+    assert_eq!(result.await.unwrap().unwrap(), "xxx");
 }

@@ -29,7 +29,20 @@ struct State {
     /// To the server, while there is a stream.
     out: Option<mpsc::UnboundedSender<api::WatchRequest>>,
     next: u64,
-    waits: HashMap<u64, oneshot::Sender<Option<api::Outcome>>>,
+    /// Whether the server has taken the stream.
+    is_up: bool,
+    waits: HashMap<u64, oneshot::Sender<Heard>>,
+}
+
+/// What somebody who waits has heard.
+pub(super) enum Heard {
+    /// It is worth to look at the run; with what has come of it, if the server tells that.
+    Answer(Option<Box<api::Outcome>>),
+    /// Nothing, for a long time or because the stream has ended.
+    Nothing {
+        /// Whether the server had taken the stream.
+        was_there: bool,
+    },
 }
 
 /// Somebody waits as long as this lives.
@@ -65,18 +78,21 @@ impl Watch {
         self.state.lock().expect("no code runs under this lock")
     }
 
-    /// Completes when it is worth to look at the run; with what has come of it, if the server tells that.
-    pub fn wait(&self, run: RunNo, what: What) -> BoxFuture<Option<api::Outcome>> {
+    /// Completes when it is worth to look at the run.
+    pub fn wait(&self, run: RunNo, what: What) -> BoxFuture<Heard> {
         let watch = self.clone();
         Box::pin(async move {
             let (told, tells) = oneshot::channel();
             let _wait = watch.ask(run, what, told);
             // Also when the stream ends: then there is nothing to wait for but the server.
-            tokio::time::timeout(LOOK_AFTER, tells).await.ok()?.ok()?
+            match tokio::time::timeout(LOOK_AFTER, tells).await {
+                Ok(Ok(heard)) => heard,
+                Ok(Err(_)) | Err(_) => Heard::Nothing { was_there: watch.lock().is_up },
+            }
         })
     }
 
-    fn ask(&self, run: RunNo, what: What, told: oneshot::Sender<Option<api::Outcome>>) -> Wait {
+    fn ask(&self, run: RunNo, what: What, told: oneshot::Sender<Heard>) -> Wait {
         let state = &mut *self.lock();
         if state.out.is_none() {
             let (out, outgoing) = mpsc::unbounded_channel();
@@ -94,20 +110,23 @@ impl Watch {
     async fn listen(mut self, outgoing: Outgoing<api::WatchRequest>) {
         if let Ok(answers) = self.stub.watch(outgoing).await {
             let mut answers = answers.into_inner();
+            self.lock().is_up = true;
             while let Ok(Some(api::WatchAnswer { number, outcome })) = answers.message().await {
                 if let Some(told) = self.lock().waits.remove(&number) {
                     // Perhaps he has just gone.
-                    let _ = told.send(outcome);
+                    let _ = told.send(Heard::Answer(outcome.map(Box::new)));
                 }
             }
         }
-        let waits = {
+        let (waits, was_there) = {
             let mut state = self.lock();
             state.out = None;
-            std::mem::take(&mut state.waits)
+            (std::mem::take(&mut state.waits), std::mem::take(&mut state.is_up))
         };
         tokio::time::sleep(AWAY_PAUSE).await;
         // All of them look.
-        drop(waits);
+        for told in waits.into_values() {
+            let _ = told.send(Heard::Nothing { was_there });
+        }
     }
 }
