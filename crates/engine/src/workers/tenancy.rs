@@ -117,18 +117,20 @@ impl Tenancy {
         let begun = match (entry, first) {
             (Entry::Leased, Some(first)) => {
                 self.begin_fresh(info, first).await;
-                Ok(())
+                Ok(None)
             }
             (Entry::Leased | Entry::Adopted, _) => self.begin(info, entry).await,
         };
         let over = match begun {
-            Ok(()) => self.serve().await,
+            Ok(Some(over)) => over,
+            Ok(None) => self.serve().await,
             Err(error) => Over::Failed(error),
         };
         self.leave(over);
     }
 
-    /// Nothing has to be read: what has come to the inbox meanwhile is told by mail.
+    /// Nothing has to be read: what its driver has read of the inbox before would stand in a second row, and what
+    /// has come since is told by mail.
     async fn begin_fresh(&mut self, info: RunInfo, first: Row) {
         let header = Header { at_us: 0, ..first.header.clone() };
         let row = Draft::new(header, &first.events).seal(first.header.at_us);
@@ -136,7 +138,7 @@ impl Tenancy {
         self.tell_lease(info, vec![row.into()], Vec::new()).await;
     }
 
-    async fn begin(&mut self, info: RunInfo, entry: Entry) -> Result<(), Error> {
+    async fn begin(&mut self, info: RunInfo, entry: Entry) -> Result<Option<Over>, Error> {
         let seq = self.follower.run().seq;
         let last = self.shared.store.journal(self.run, seq - 1, 1).await?;
         self.last = last.into_iter().next().and_then(|bytes| {
@@ -144,15 +146,14 @@ impl Tenancy {
             Some((header.append_id, header.at_us))
         });
         if entry == Entry::Adopted {
-            self.look_into_inbox().await;
-            return Ok(());
+            return Ok(self.look_into_inbox().await);
         }
         let rows = self.shared.store.journal(self.run, 0, ROWS_WITH_LEASE).await?;
         let inbox = self.shared.store.inbox(self.run, self.sent, INBOX_PAGE).await?;
         self.sent = inbox.last().map_or(self.sent, |row| row.number);
         self.may_have_more = inbox.len() >= INBOX_PAGE;
         self.tell_lease(info, rows, inbox).await;
-        Ok(())
+        Ok(None)
     }
 
     async fn tell_lease(&mut self, info: RunInfo, rows: Vec<Bytes>, inbox: Vec<InboxRow>) {

@@ -7,8 +7,11 @@ use backstitch_core::event::BlockKind;
 use backstitch_core::failure::{Class, Failure, Origin};
 use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_core::payload::Payload;
+use backstitch_core::row::Row;
 use backstitch_core::session::AttemptEnd;
 use backstitch_core::status::Status;
+use backstitch_engine::events::EventPost;
+use backstitch_engine::start::Conflict;
 use backstitch_store::{Answer as StoreAnswer, Change, InboxPut, Store};
 
 use backstitch_api::worker as wire;
@@ -102,6 +105,31 @@ async fn what_comes_from_outside_is_handed_on() {
     run.paid(1);
     let row = run.row().expect("the code returns");
     assert_eq!(worker.write_in_vain(row).await.why(), Why::Unread);
+}
+
+#[tokio::test]
+async fn p8_an_event_for_a_run_that_waits_for_an_earlier_one_is_there_with_its_lease() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    let first = peer.begin("a").await;
+    let row = worker.lease().await.row().expect("the code asks for a step");
+    worker.write(row).await;
+    let second = peer.begin_with("a", Conflict::Terminate).await;
+    let Ok(Message::Inbox(_)) = worker.next().await else { panic!("the first one is terminated") };
+    let (event_type, payload, by) = ("go".into(), Payload::json("1"), "ada".into());
+    let post = EventPost { event_type, payload, event_id: None, by };
+    peer.engine.send_event(second.run, post).await.expect("it is open");
+    worker.ping().await;
+    let verb = Verb { by: "ada".into(), reason: "it hangs".into(), ..Verb::default() };
+    peer.engine.send(first.run, InboxKind::Kill, verb, "r1").await.expect("it can be killed");
+    let Ok(Message::Revoke(_)) = worker.next().await else { panic!("it is taken away") };
+    let lease = worker.lease().await.lease;
+    assert_eq!(lease.run, second.run.0);
+    // Written down by whoever waited for the first one, or still to be read.
+    let rows = lease.rows.into_iter().map(|row| Row::decode(row).expect("it is a row"));
+    let written = rows.flat_map(|row| row.events).filter(|event| event.name() == "EventReceived");
+    let unread = lease.inbox.iter().filter(|row| row.kind == InboxKind::Event as u32);
+    assert_eq!(written.count() + unread.count(), 1);
 }
 
 #[tokio::test]

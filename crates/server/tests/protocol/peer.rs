@@ -67,13 +67,17 @@ impl Peer {
     }
 
     pub async fn begin(&self, id: &str) -> StartAnswer {
+        self.begin_with(id, Conflict::default()).await
+    }
+
+    pub async fn begin_with(&self, id: &str, conflict: Conflict) -> StartAnswer {
         let request = StartRequest {
             namespace: "default".into(),
             id: id.into(),
             workflow: "transfer".into(),
             version: "1".into(),
             input: Payload::json("1"),
-            conflict: Conflict::default(),
+            conflict,
             reuse: Reuse::default(),
             started_by: "ada".into(),
             request_id: String::new(),
