@@ -236,11 +236,9 @@ impl Driver {
         }
         shared.alarm.clear(run);
         // What the session says is not enough: its last row may never have become durable (P1).
-        if left == Left::Closed {
-            shared.pending.forget(run);
-        }
         let leaving = match left {
             Left::Closed => {
+                shared.pending.forget(run);
                 let status = self.session.run().status(true).name();
                 tracing::info!(
                     id = %self.execution.id, run_id = %self.execution.run_id,

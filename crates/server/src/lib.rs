@@ -7,6 +7,7 @@
 //! **Invariant:** nothing but `service` asks the engine, so that both ways give the same answers.
 
 pub mod config;
+mod paging;
 pub mod service;
 
 pub mod grpc;

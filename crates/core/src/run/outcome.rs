@@ -6,7 +6,7 @@ use crate::payload::Payload;
 use crate::run::{Ending, Phase, RollbackProgress, Run};
 use crate::status::Status;
 
-/// What came of a run that is closed, or stuck. Of one that is neither it holds no more than its status.
+/// What came of a run that is closed, or stuck; of one that is neither, how far it is.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Outcome {
     /// How it stands.
@@ -94,11 +94,27 @@ impl Outcome {
 }
 
 impl Run {
+    /// Why it failed, or why it is rolled back, if that is because of a failure.
+    pub fn failure(&self) -> Option<&Failure> {
+        match &self.phase {
+            Phase::Closed(Ending::Failed(failure)) => Some(failure),
+            Phase::RollingBack => self.rollback.as_ref()?.causes.first()?.failure.as_ref(),
+            Phase::Closed(
+                Ending::Succeeded(_)
+                | Ending::Cancelled
+                | Ending::Terminated
+                | Ending::Killed { .. },
+            )
+            | Phase::Forward => None,
+        }
+    }
+
     /// What came of it, when its status is `status`.
     pub fn outcome(&self, status: Status) -> Outcome {
         let RollbackProgress { outcome, done, of, failed } = self.rollback_progress();
         let mut told = Outcome {
             status: status as i32,
+            failure: self.failure().cloned(),
             ended_by: self.ended_by(),
             rollback: outcome as i32,
             undos_done: done,
@@ -108,17 +124,13 @@ impl Run {
         };
         match &self.phase {
             Phase::Closed(Ending::Succeeded(output)) => told.output = Some(output.clone()),
-            Phase::Closed(Ending::Failed(failure)) => told.failure = Some(failure.clone()),
             Phase::Closed(Ending::Killed { by, reason, .. }) => {
                 told.killed = true;
                 told.ended_by = Some(RollbackCause::asked(CancelVerb::Terminate, by, reason));
             }
-            Phase::RollingBack => {
-                let rollback = self.rollback.as_ref();
-                let first = rollback.and_then(|rollback| rollback.causes.first());
-                told.failure = first.and_then(|first| first.failure.clone());
-            }
-            Phase::Closed(Ending::Cancelled | Ending::Terminated) | Phase::Forward => {}
+            Phase::Closed(Ending::Failed(_) | Ending::Cancelled | Ending::Terminated)
+            | Phase::Forward
+            | Phase::RollingBack => {}
         }
         told
     }

@@ -19,6 +19,7 @@ use tonic::{Request, Response, Status, Streaming};
 use wire::client_server::{Client, ClientServer};
 
 use crate::grpc::mail;
+use crate::paging;
 
 /// Rows and runs that are read at a time, at most.
 const PAGE_MAX: usize = 1_000;
@@ -172,7 +173,7 @@ impl Client for ClientService {
     ) -> Result<Response<wire::JournalPage>, Status> {
         let wire::RowsRequest { run, after_seq, limit } = request.into_inner();
         let read = |after, limit| self.engine.sealed_rows(RunNo(run), after, limit);
-        let page = mail::page(after_seq, page(limit), read, mail::journal_row).await;
+        let page = paging::page(after_seq, page(limit), read, paging::journal_row).await;
         let (rows, last) = page.map_err(words::status)?;
         let rows = rows.into_iter().map(Vec::from).collect();
         Ok(Response::new(wire::JournalPage { rows, last }))
@@ -184,7 +185,7 @@ impl Client for ClientService {
     ) -> Result<Response<wire::InboxRowsPage>, Status> {
         let wire::InboxRowsRequest { run, after, limit } = request.into_inner();
         let read = |after, limit| self.engine.inbox_rows(RunNo(run), after, limit);
-        let page = mail::page(after, page(limit), read, mail::numbered).await;
+        let page = paging::page(after, page(limit), read, paging::numbered).await;
         let (rows, last) = page.map_err(words::status)?;
         let rows = rows.into_iter().map(mail::inbox_row).collect();
         Ok(Response::new(wire::InboxRowsPage { rows, last }))

@@ -17,9 +17,9 @@ use tonic::{Request, Response, Status, Streaming};
 use wire::from_worker;
 use wire::worker_server::{Worker, WorkerServer};
 
-use crate::grpc::mail;
 use crate::grpc::outgoing::Outgoing;
 use crate::http::limits::HELLO_TIME_MAX;
+use crate::paging;
 
 /// What an append may have besides its payloads, in bytes: names, policies, failures.
 const APPEND_OVERHEAD_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -104,7 +104,7 @@ impl Worker for WorkerService {
         let limit = (limit as usize).clamp(1, JOURNAL_PAGE_MAX);
         let lease = (RunNo(run), fence);
         let read = |after, limit| self.engine.journal_for_worker(&session, lease, after, limit);
-        let page = mail::page(after_seq, limit, read, mail::journal_row).await;
+        let page = paging::page(after_seq, limit, read, paging::journal_row).await;
         let (rows, last) = page.map_err(status)?;
         let rows = rows.into_iter().map(Vec::from).collect();
         Ok(Response::new(wire::JournalPage { rows, last }))

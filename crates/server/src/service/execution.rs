@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use backstitch::Failure as Told;
 use backstitch::core::event::BlockKind;
-use backstitch::core::run::{Ending, Phase, Run, WaitsFor as Waits};
+use backstitch::core::run::{RollbackProgress, Run, WaitsFor as Waits};
 use backstitch::core::step::{Step as Folded, StepPhase};
 use backstitch::core::undo::UndoPhase;
 use backstitch::engine::view::RunView;
@@ -77,8 +76,8 @@ fn execution(view: &RunView) -> Execution {
         expires_at: view.info.update.expires_at_us.map(instant),
         input: Value::of(&run.started.input),
         output: run.output.as_ref().map(Value::of),
-        failure: failure(run).map(Failure::from),
-        rollback: rollback(run),
+        failure: run.failure().map(Failure::from),
+        rollback: rollback(run.rollback_progress()),
         blocks: run.blocks.iter().map(|held| block(run, held)).collect(),
         waits_for: run.waits_for(view.owned).iter().map(|waits| waits_for(run, waits)).collect(),
         steps: run
@@ -102,20 +101,7 @@ fn execution(view: &RunView) -> Execution {
     }
 }
 
-/// The error of the run, once it is decided.
-fn failure(run: &Run) -> Option<&Told> {
-    match &run.phase {
-        Phase::Closed(Ending::Failed(failure)) => Some(failure),
-        Phase::RollingBack => run.rollback.as_ref()?.causes.first()?.failure.as_ref(),
-        Phase::Closed(
-            Ending::Succeeded(_) | Ending::Cancelled | Ending::Terminated | Ending::Killed { .. },
-        )
-        | Phase::Forward => None,
-    }
-}
-
-fn rollback(run: &Run) -> Rollback {
-    let progress = run.rollback_progress();
+fn rollback(progress: RollbackProgress) -> Rollback {
     Rollback {
         outcome: progress.outcome.name().to_owned(),
         done: progress.done,
@@ -204,20 +190,16 @@ fn outcome(view: &RunView) -> Outcome {
     let (run, new) = (&*view.run, &view.info.new);
     let status = view.status();
     let settled = status.is_closed() || status == backstitch::Status::Stuck;
-    let message = run.outcome(status).sentence(&new.id);
-    let (status, failure) = (Status::from(status), failure(run));
+    let told = run.outcome(status);
     Outcome {
         namespace: new.namespace.clone(),
         id: new.id.clone(),
         run_id: new.run_id.to_string(),
-        status,
+        status: Status::from(status),
         settled,
-        output: match &run.phase {
-            Phase::Closed(Ending::Succeeded(output)) => Some(Value::of(output)),
-            Phase::Closed(_) | Phase::Forward | Phase::RollingBack => None,
-        },
-        failure: failure.map(Failure::from),
-        rollback: rollback(run),
-        message,
+        output: told.output.as_ref().map(Value::of),
+        failure: told.failure.as_ref().map(Failure::from),
+        rollback: rollback(told.rollback_progress()),
+        message: told.sentence(&new.id),
     }
 }

@@ -9,19 +9,13 @@ use backstitch::timeline::{self, Style};
 use backstitch_api::http::{JournalPage, JournalRow, Problem};
 
 use super::{Service, Target, instant, invalid, told};
+use crate::paging::{self, ROWS_AT_ONCE};
 
 /// Most rows in one answer.
 pub const ROWS_MAX: usize = 1_000;
 
 /// Rows in one answer, unless the request says how many.
 const ROWS_DEFAULT: usize = 200;
-
-/// Rows that are read at a time, so that large ones are not all in memory at once.
-const ROWS_AT_ONCE: usize = 16;
-
-/// A page that holds so many bytes of events takes no further row: it is in memory until its reader has taken it, and
-/// there can be one for each request.
-const PAGE_BYTES_SOFT_MAX: usize = 1024 * 1024;
 
 /// A journal that is followed. It stays with the run that was meant at first.
 pub struct Followed {
@@ -48,23 +42,16 @@ impl Service {
             }
         };
         let run = self.meant(target).await?.run;
-        let (mut page, mut last, mut bytes) = (Vec::new(), after, 0);
-        while page.len() < limit {
-            let at_once = ROWS_AT_ONCE.min(limit - page.len());
-            let rows = self.engine().journal_after(run, last, at_once).await.map_err(told)?;
-            for one in &rows {
-                page.push(row(one));
-                last = one.header.seq;
-                bytes += one.events.iter().map(|event| event.encoded_len()).sum::<usize>();
-                if bytes >= PAGE_BYTES_SOFT_MAX {
-                    return Ok(JournalPage { rows: page, next_after: Some(last) });
-                }
-            }
-            if rows.len() < at_once {
-                return Ok(JournalPage { rows: page, next_after: None });
-            }
-        }
-        Ok(JournalPage { rows: page, next_after: Some(last) })
+        let read = |after, limit| self.engine().journal_after(run, after, limit);
+        let bytes = |one: &Row| one.events.iter().map(|event| event.encoded_len()).sum();
+        let size_and_number = |one: &Row, _| (bytes(one), one.header.seq);
+        let page = paging::page(after, limit, read, size_and_number).await;
+        let (rows, is_end) = page.map_err(told)?;
+        let last = rows.last().map_or(after, |last| last.header.seq);
+        Ok(JournalPage {
+            rows: rows.iter().map(row).collect(),
+            next_after: (!is_end).then_some(last),
+        })
     }
 
     /// The journal of a run, after row `after` and as it grows.
