@@ -6,7 +6,7 @@ use backstitch_core::id::name_defect;
 use backstitch_core::inbox::{InboxKind, InboxRow, Verb};
 use backstitch_core::limits::VERBS_UNREAD_MAX;
 use backstitch_core::payload::Payload;
-use backstitch_core::run::{Phase, Run};
+use backstitch_core::run::{Ending, Phase, Run};
 use backstitch_core::session::{Session, Verdict, attributes_refusal, judge};
 use backstitch_store::{Answer, Change, InboxPut, Refusal, RunNo};
 
@@ -66,9 +66,13 @@ impl Engine {
         };
         let is_ending = is_closed(&soon) && !is_closed(&view.run);
         let verdict = match (verdict, kind) {
+            // Whoever is to end it may hang: a kill takes it away.
+            (Verdict::Refused(_), InboxKind::Kill) if is_ending && !is_killed(&soon) => {
+                Verdict::Changes
+            }
             (
                 Verdict::Refused(_),
-                InboxKind::Cancel | InboxKind::Terminate | InboxKind::Rollback,
+                InboxKind::Cancel | InboxKind::Terminate | InboxKind::Rollback | InboxKind::Kill,
             ) if is_ending => Verdict::NoChange(ENDING.into()),
             (Verdict::Refused(_), _) if is_ending => Verdict::Refused(ENDING.into()),
             (verdict, _) => verdict,
@@ -205,6 +209,10 @@ const ENDING: &str = "the execution is ending, by what was accepted before; wait
 
 fn is_closed(run: &Run) -> bool {
     matches!(run.phase, Phase::Closed(_))
+}
+
+fn is_killed(run: &Run) -> bool {
+    matches!(run.phase, Phase::Closed(Ending::Killed { .. }))
 }
 
 fn refused(kind: InboxKind, view: &RunView, why: &str) -> Error {

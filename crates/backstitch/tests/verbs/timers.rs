@@ -139,6 +139,7 @@ async fn b38_what_is_ending_by_an_unread_kill_is_no_more_to_be_cancelled_paused_
     assert!(handle.kill().await.unwrap().changed);
     assert!(!handle.cancel().await.unwrap().changed);
     assert!(!handle.terminate().await.unwrap().changed);
+    assert!(!handle.kill().await.unwrap().changed);
     for refused in
         [handle.pause().await.err(), handle.restart().await.err(), handle.delete().await.err()]
     {

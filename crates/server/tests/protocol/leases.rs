@@ -348,6 +348,23 @@ async fn a_kill_does_not_wait_for_the_worker() {
 }
 
 #[tokio::test]
+async fn a_kill_ends_what_was_cancelled_before_and_a_worker_whose_code_hangs_does_not_end() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let _hangs = worker.lease().await;
+    let verb = Verb { by: "ada".into(), ..Verb::default() };
+    let sent = peer.engine.send(started.run, InboxKind::Cancel, verb.clone(), "r1").await;
+    assert!(sent.expect("it can be cancelled").changed);
+    let Ok(Message::Inbox(_)) = worker.next().await else { panic!("it is told of the cancel") };
+    let sent = peer.engine.send(started.run, InboxKind::Kill, verb, "r2").await;
+    assert!(sent.expect("it can be killed").changed);
+    let Ok(Message::Revoke(_)) = worker.next().await else { panic!("it is taken away") };
+    let view = peer.engine.closed(started.run).await.expect("it is over");
+    assert_eq!(view.status(true), Status::Terminated);
+}
+
+#[tokio::test]
 async fn after_a_restart_of_the_server_a_worker_keeps_what_it_runs() {
     let (peer, store) = Peer::start_on_memory().await;
     let mut worker = peer.worker(1).await;
