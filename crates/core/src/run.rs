@@ -367,13 +367,14 @@ impl Run {
         self.blocks.iter().any(|block| block.what != BlockKind::Step)
     }
 
-    /// How the rollback came out, or stands.
+    /// How the rollback came out, or stands: it is incomplete as long as it is under way.
     pub fn rollback_outcome(&self) -> RollbackOutcome {
         match &self.phase {
             Phase::Closed(Ending::Killed { left, .. }) if !left.is_empty() => {
                 RollbackOutcome::Incomplete
             }
-            Phase::Closed(_) | Phase::Forward | Phase::RollingBack => {
+            Phase::RollingBack => RollbackOutcome::Incomplete,
+            Phase::Closed(_) | Phase::Forward => {
                 self.rollback.as_ref().map_or(RollbackOutcome::None, |rollback| {
                     rollback.outcome.unwrap_or_else(|| rollback.verdict())
                 })

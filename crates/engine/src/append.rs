@@ -92,6 +92,7 @@ pub(crate) async fn offer(
         match shared.store.commit(Change::Append(append.clone())).await {
             Ok(Answer::Appended { at_us }) => {
                 shared.health.available();
+                call_a_person(execution, &append.attention);
                 if shared.feed.is_watched() {
                     let row = Row::decode(append.draft.seal(at_us));
                     let row = row.expect("a row of our own decodes");
@@ -120,6 +121,16 @@ pub(crate) async fn offer(
                 return Committed::NotOurs(error.to_string());
             }
             Err(error) => return Committed::Impossible(error.into()),
+        }
+    }
+}
+
+/// Says once of each matter that it is open now. Why is not said: a failure may tell of the input.
+fn call_a_person(execution: &ExecutionFacts, attention: &[AttentionChange]) {
+    for change in attention {
+        if let AttentionChange::Open { ord, kind, .. } = change {
+            let (id, run_id) = (&execution.id, &execution.run_id);
+            tracing::error!(%id, %run_id, kind, step = ord, "a person is needed");
         }
     }
 }

@@ -453,7 +453,7 @@ impl Driver {
 
     /// What callers know of the run without reading its journal.
     fn tell_waiters(&mut self) {
-        self.live.tell_waiters(&self.execution, self.session.run(), self.session.inbox_seen());
+        self.live.tell_waiters(self.session.run(), self.session.inbox_seen());
     }
 }
 

@@ -1,6 +1,8 @@
 //! What is done with closed runs: they are done over, or deleted.
 
 use backstitch_core::id::name_defect;
+use backstitch_core::run::Phase;
+use backstitch_core::status::Status;
 use backstitch_store::{Answer, Change, Refusal, RunNo};
 
 use crate::engine::{Engine, Role, check_words};
@@ -43,7 +45,7 @@ impl Engine {
         if let Some(before) = self.restarted_before(&view, &request_id).await? {
             return Ok(before);
         }
-        self.must_be_closed("restart", "wait for its end, or cancel it", &view).await?;
+        self.must_be_closed("restart", "cancel it", &view).await?;
         let (new, started) = (&view.info.new, &view.run.started);
         let attributes = view.run.attributes.iter().map(|(name, value)| {
             let value = Some(value.clone());
@@ -104,15 +106,28 @@ impl Engine {
     }
 
     /// With what stands in its inbox: that may open it again, or be about to close it.
-    async fn must_be_closed(&self, verb: &str, way_out: &str, view: &RunView) -> Result<(), Error> {
+    async fn must_be_closed(&self, verb: &str, to_end: &str, view: &RunView) -> Result<(), Error> {
         let status = view.status();
         if status.is_closed() {
             return Ok(());
         }
         let soon = self.as_it_will_stand(view).await?;
-        let why = match soon.status(true).is_closed() {
-            true => "it is ending, by what was accepted before; wait for its end".to_owned(),
-            false => format!("it is not closed (its status is {status}); {way_out}"),
+        let why = match (&soon.phase, soon.status(true)) {
+            (Phase::Closed(_), _) => {
+                "it is ending, by what was accepted before; wait for its end".into()
+            }
+            (_, Status::Stuck) => {
+                format!("it is not closed ({status}); retry or waive its failed undos, or kill it")
+            }
+            (Phase::RollingBack, Status::Paused) => {
+                format!(
+                    "it is not closed (its rollback is {status}); resume it, and wait for its end"
+                )
+            }
+            (Phase::RollingBack, _) => format!("it is not closed ({status}); wait for its end"),
+            (Phase::Forward, _) => {
+                format!("it is not closed (its status is {status}); wait for its end, or {to_end}")
+            }
         };
         let message = format!("{verb} of execution {:?} is refused: {why}", view.info.new.id);
         Err(Error::new(ErrorKind::Refused, message))
@@ -132,7 +147,7 @@ impl Engine {
         }
         let view = self.view(run).await?;
         let id = &view.info.new.id;
-        self.must_be_closed("delete", "wait for its end, or terminate it", &view).await?;
+        self.must_be_closed("delete", "terminate it", &view).await?;
         let refused = |why: &str| {
             let message = format!("delete of execution {id:?} is refused: {why}");
             Err(Error::new(ErrorKind::Refused, message))

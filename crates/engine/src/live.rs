@@ -102,15 +102,9 @@ pub(crate) struct LiveRun {
 impl LiveRun {
     /// What the run looks like to its waiters changes when it gets stuck, when that is over, and
     /// when it publishes. `unread` is the last row of its inbox.
-    pub fn tell_waiters(&self, execution: &ExecutionFacts, run: &Run, unread: u64) {
+    pub fn tell_waiters(&self, run: &Run, unread: u64) {
         self.tell_gist(run);
         let stuck = run.status(true) == Status::Stuck;
-        if stuck {
-            tracing::error!(
-                id = %execution.id, run_id = %execution.run_id,
-                "execution stuck: undos are owed and a person has to settle them"
-            );
-        }
         self.seen.send_if_modified(|seen| {
             let seqs = |published: &BTreeMap<String, Published>| {
                 published.values().map(|value| value.seq).collect::<Vec<_>>()

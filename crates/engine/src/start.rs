@@ -195,8 +195,8 @@ impl Engine {
         };
         if refused {
             let message = format!(
-                "no workflow {:?} version {:?} is registered; these are: {}. Register it before \
-                 run()",
+                "no workflow {:?} version {:?} is registered; these are: {}. Take one of these, or \
+                 register it",
                 request.workflow,
                 request.version,
                 self.shared.known_workflows()

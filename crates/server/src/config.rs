@@ -187,8 +187,8 @@ impl Settings {
             return Err(ConfigError(format!(
                 "{} is an address that others can reach, and the API has neither passwords nor \
                  encryption yet: whoever reaches it can start, read and kill executions. Listen on \
-                 127.0.0.1 and put a proxy with TLS and a login before it, or say --insecure if the \
-                 network is closed",
+                 127.0.0.1 and put a proxy with TLS and a login before it, or say `backstitch server \
+                 --insecure` if the network is closed",
                 config.listen
             )));
         }

@@ -116,8 +116,8 @@ pub struct Execution {
 /// How far a rollback is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Rollback {
-    /// How it came out, or would with what is known now: `none` (nothing was owed), `complete`,
-    /// `incomplete`.
+    /// How it came out, or stands: `none` (nothing was owed), `complete` (each undo succeeded or was
+    /// not needed), `incomplete` (one was waived, or left by a kill, or the rollback is not over).
     pub outcome: String,
     /// Undos that succeeded or were not needed.
     pub done: u32,

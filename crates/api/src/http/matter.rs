@@ -27,7 +27,7 @@ pub struct Matter {
     pub kind: String,
     /// A sentence for people.
     pub message: String,
-    /// Since when; absent where that is not known.
+    /// Since when; absent where that is not known (a run that could not be loaded).
     #[schema(value_type = Option<String>, format = DateTime)]
     pub opened_at: Option<Timestamp>,
 }

@@ -49,7 +49,7 @@ pub enum WaitsFor {
 /// How far a rollback is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollbackProgress {
-    /// How it came out, or would with what is known now.
+    /// How it came out, or stands: it is incomplete as long as it is under way.
     pub outcome: RollbackOutcome,
     /// Undos that succeeded or were not needed.
     pub done: u32,

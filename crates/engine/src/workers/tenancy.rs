@@ -353,7 +353,7 @@ impl Tenancy {
             Committed::Durable { at_us } => {
                 self.last = Some((append_id, at_us));
                 let run = self.follower.run();
-                self.live.tell_waiters(&self.execution, run, self.sent);
+                self.live.tell_waiters(run, self.sent);
                 let closed = matches!(run.phase, Phase::Closed(_));
                 (Written::Durable { at_us }, closed.then_some(Over::Closed))
             }

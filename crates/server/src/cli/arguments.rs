@@ -360,7 +360,7 @@ pub struct List {
 fn attribute(text: &str) -> Result<(String, Option<Attribute>), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     let value = Some(value).filter(|value| !value.is_empty()).map(crate::http::attribute_of);
-    Ok((name.to_owned(), value))
+    Ok((name.to_owned(), value.transpose()?))
 }
 
 fn wanted(text: &str) -> Result<(String, String), String> {

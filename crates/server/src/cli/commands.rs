@@ -8,7 +8,7 @@ use backstitch_api::http::{
     StartExecution, Status, StepAsked, StepName, Value, WaitsFor,
 };
 
-use super::arguments::{self, Ask, OfStep, One, Talk};
+use super::arguments::{self, Ask, OfStep, One, Sure, Talk};
 use super::ask::{Asker, file_of};
 use super::confirm::confirm;
 use super::fault::{Fault, NO_SUCCESS, NOT_OVER, UNREACHABLE, USAGE};
@@ -54,7 +54,8 @@ pub async fn run(talk: &Talk, asked: Ask) -> Result<(), Fault> {
             Ok(ask.paper.say(&started, &said)?)
         }
         Ask::Delete { one, reason, sure } => {
-            confirm(&sure, &format!("Everything about {} will be gone.", named(&one)))?;
+            ask.make_sure(&sure, &one, &format!("Everything about {} will be gone.", named(&one)))
+                .await?;
             ask.asker.delete(&one, Asked { by: ask.by.clone(), reason }).await?;
             Ok(ask.paper.say(&serde_json::json!({ "deleted": one.id }), "deleted")?)
         }
@@ -114,7 +115,11 @@ impl Asking {
     async fn list(&self, list: arguments::List) -> Result<(), Fault> {
         let (attribute, value) = match list.attribute {
             None => (None, None),
-            Some((name, value)) => (Some((name, crate::http::attribute_of(&value))), Some(value)),
+            Some((name, value)) => {
+                let attribute = crate::http::attribute_of(&value);
+                let attribute = attribute.map_err(|why| Fault::new(USAGE, why))?;
+                (Some((name, attribute)), Some(value))
+            }
         };
         let filter = Filter {
             namespace: String::new(),
@@ -317,6 +322,14 @@ impl Asking {
         Ok(self.paper.table(&["worker", "place", "runs", "workflows"], rows, nothing)?)
     }
 
+    /// Nobody is asked about what does not exist.
+    async fn make_sure(&self, sure: &Sure, one: &One, what: &str) -> Result<(), Fault> {
+        if !sure.yes {
+            self.asker.show(one).await?;
+        }
+        confirm(sure, what)
+    }
+
     async fn verb(&self, asked: Ask) -> Result<(), Fault> {
         let who = |reason| Asked { by: self.by.clone(), reason };
         let about = |OfStep { one, step, reason, request }: OfStep| {
@@ -334,7 +347,7 @@ impl Asking {
             Ask::Kill { verb, sure } => {
                 let one = named(&verb.one);
                 let what = format!("{one} will end as it stands: nothing is undone.");
-                confirm(&sure, &what)?;
+                self.make_sure(&sure, &verb.one, &what).await?;
                 plain(verb, Verb::Kill)
             }
             Ask::Resume { verb, shift_timers } => {
@@ -354,7 +367,7 @@ impl Asking {
                 let by = self.by.as_deref().unwrap_or_default();
                 let what =
                     format!("The undo of {step:?} in {one} will not run; {by} vouches for it.");
-                confirm(&sure, &what)?;
+                self.make_sure(&sure, &of_step.one, &what).await?;
                 let (one, asked, request_id) = about(of_step);
                 (one, Verb::WaiveUndo(asked), request_id)
             }

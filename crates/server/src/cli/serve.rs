@@ -107,6 +107,8 @@ fn log(config: &Config) {
         .with_max_level(config.log)
         .with_writer(std::io::stderr)
         .with_ansi(colours)
+        // It would say on stderr that stderr cannot be written, and a full disk would end the server.
+        .log_internal_errors(false)
         .init();
     panics::log();
 }

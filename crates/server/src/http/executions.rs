@@ -10,12 +10,15 @@ use backstitch_api::http::{
 };
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use utoipa::IntoParams;
 
 use super::Shared;
 use super::answer::{Answered, Refusal, json, ok};
 use super::limits::WAIT_MAX;
-use super::reading::{Body, Id, Meant, Place, Query, RequestId, Which, namespace, run_id};
+use super::reading::{
+    Body, Id, Meant, Place, Query, RequestId, Which, instant, namespace, number, run_id,
+};
 use crate::service::{Filter, Target};
 
 /// Starts an execution; idempotent by its id.
@@ -62,9 +65,11 @@ pub(super) struct ListQuery {
     /// Of this workflow.
     workflow: Option<String>,
     /// Started at this instant (RFC 3339) or later.
+    #[serde(default, deserialize_with = "instant")]
     #[param(value_type = Option<String>, format = DateTime)]
     started_after: Option<Timestamp>,
     /// Started before this instant (RFC 3339).
+    #[serde(default, deserialize_with = "instant")]
     #[param(value_type = Option<String>, format = DateTime)]
     started_before: Option<Timestamp>,
     /// With a search attribute of this name, and of the value `value`.
@@ -75,6 +80,8 @@ pub(super) struct ListQuery {
     /// The `next_cursor` of the page before.
     cursor: Option<String>,
     /// At most so many: 1 to 1000; 50 if left out.
+    #[serde(default, deserialize_with = "number")]
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
 }
 
@@ -87,7 +94,10 @@ pub(super) struct ListQuery {
 ))]
 pub(super) async fn list(State(shared): State<Shared>, Query(query): Query<ListQuery>) -> Answered {
     let attribute = match (query.attribute, query.value) {
-        (Some(name), Some(value)) => Some((name, attribute_of(&value))),
+        (Some(name), Some(value)) => {
+            let value = attribute_of(&value).map_err(|why| Refusal::new(Code::BadQuery, why))?;
+            Some((name, value))
+        }
         (None, None) => None,
         (Some(_), None) | (None, Some(_)) => {
             let detail = "attribute and value go together: the name of a search attribute, and the \
@@ -108,9 +118,18 @@ pub(super) async fn list(State(shared): State<Shared>, Query(query): Query<ListQ
     ok(&shared.service.list(&filter).await?)
 }
 
-/// What is JSON of a kind that an attribute can have is that, and the rest is a text.
-pub(crate) fn attribute_of(text: &str) -> Attribute {
-    serde_json::from_str(text).unwrap_or_else(|_| Attribute::Text(text.to_owned()))
+/// What is JSON is that, and the rest is a text.
+///
+/// # Errors
+/// JSON of no kind that an attribute can have.
+pub(crate) fn attribute_of(text: &str) -> Result<Attribute, String> {
+    match serde_json::from_str(text) {
+        Ok(attribute) => Ok(attribute),
+        Err(_) if serde_json::from_str::<IgnoredAny>(text).is_err() => {
+            Ok(Attribute::Text(text.to_owned()))
+        }
+        Err(why) => Err(format!("{text} is no value of a search attribute: {why}")),
+    }
 }
 
 /// Shows a run of an execution, the newest unless another one is named.
@@ -135,6 +154,8 @@ pub(super) struct ResultQuery {
     #[param(value_type = Option<String>)]
     run_id: Option<RunId>,
     /// How long to wait for the result, in milliseconds: at most 50000; 0 if left out.
+    #[serde(default, deserialize_with = "number")]
+    #[param(maximum = 50000)]
     wait_ms: Option<u64>,
 }
 

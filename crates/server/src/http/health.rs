@@ -8,7 +8,7 @@ use utoipa::IntoParams;
 
 use super::Shared;
 use super::answer::{Answered, json, ok};
-use super::reading::Query;
+use super::reading::{Query, number};
 
 /// No parameters at all.
 #[derive(Debug, Deserialize)]
@@ -41,6 +41,8 @@ pub(super) async fn readyz(State(shared): State<Shared>) -> Answered {
 #[into_params(parameter_in = Query)]
 pub(super) struct AttentionQuery {
     /// At most so many: 1 to 1000; 50 if left out.
+    #[serde(default, deserialize_with = "number")]
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
 }
 

@@ -16,7 +16,7 @@ use utoipa::IntoParams;
 use super::Shared;
 use super::answer::{Answered, Refusal, ok};
 use super::limits::{STREAM_BEAT, STREAMS_MAX};
-use super::reading::{Id, Query, namespace, run_id, text_of};
+use super::reading::{Id, Query, namespace, number, run_id, text_of};
 use crate::service::{Followed, Target};
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -30,8 +30,11 @@ pub(super) struct JournalQuery {
     #[param(value_type = Option<String>)]
     run_id: Option<RunId>,
     /// Only rows after this one; 0 if left out.
+    #[serde(default, deserialize_with = "number")]
     after: Option<u64>,
-    /// At most so many: 1 to 1000; 200 if left out.
+    /// At most so many: 1 to 1000; 200 if left out. Not for a stream of events.
+    #[serde(default, deserialize_with = "number")]
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
 }
 
@@ -59,8 +62,12 @@ pub(super) async fn journal(
     let target = Target { namespace: namespace(query.namespace), id, run_id: query.run_id };
     let after = query.after.unwrap_or(0);
     let accept = text_of(&headers, header::ACCEPT.as_str())?.unwrap_or_default();
-    if !accept.contains("text/event-stream") {
+    if !accept.to_ascii_lowercase().contains("text/event-stream") {
         return ok(&shared.service.journal(&target, after, query.limit).await?);
+    }
+    if query.limit.is_some() {
+        let detail = "limit is for pages, and a stream of events has none; leave it out";
+        return Err(Refusal::new(Code::BadQuery, detail));
     }
     let after = match text_of(&headers, "last-event-id")? {
         None => after,

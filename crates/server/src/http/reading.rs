@@ -1,5 +1,7 @@
 //! Reading requests: paths, queries, headers and bodies.
 
+use std::str::FromStr;
+
 use axum::extract::{FromRequest, FromRequestParts, Path, Query as AxumQuery, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
@@ -7,6 +9,7 @@ use axum::http::request::Parts;
 use backstitch::RunId;
 use backstitch_api::http::Code;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use jiff::Timestamp;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use utoipa::IntoParams;
@@ -42,6 +45,23 @@ pub(super) struct Which {
 pub(super) fn run_id<'de, D: Deserializer<'de>>(given: D) -> Result<Option<RunId>, D::Error> {
     let text = String::deserialize(given)?;
     text.parse().map(Some).map_err(D::Error::custom)
+}
+
+/// Reads a number in a query.
+pub(super) fn number<'de, D: Deserializer<'de>, T: FromStr>(
+    given: D,
+) -> Result<Option<T>, D::Error> {
+    let text = String::deserialize(given)?;
+    let number = text.parse().map(Some);
+    number.map_err(|_| D::Error::custom(format!("{text:?} is no whole number, or too large")))
+}
+
+/// Reads an instant in a query.
+pub(super) fn instant<'de, D: Deserializer<'de>>(given: D) -> Result<Option<Timestamp>, D::Error> {
+    let text = String::deserialize(given)?;
+    text.parse().map(Some).map_err(|_| {
+        D::Error::custom(format!("{text:?} is no instant like 2026-01-31T12:00:00Z (RFC 3339)"))
+    })
 }
 
 /// The namespace, or the usual one.

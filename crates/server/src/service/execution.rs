@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use backstitch::Row;
 use backstitch::core::event::BlockKind;
 use backstitch::core::run::{RollbackProgress, Run, WaitsFor as Waits};
 use backstitch::core::step::{Step as Folded, StepPhase};
@@ -28,8 +29,8 @@ impl Service {
     /// `not_found`; `unreadable`; trouble of the store.
     pub async fn get(&self, target: &Target) -> Result<Execution, Problem> {
         let info = self.meant(target).await?;
-        let view = self.engine().view(info.run).await.map_err(told)?;
-        Ok(execution(&view))
+        let (view, rows) = self.engine().view_with_journal(info.run).await.map_err(told)?;
+        Ok(execution(&view, &rows))
     }
 
     /// The result of an execution; waits for it for as long as `wait`.
@@ -48,7 +49,7 @@ impl Service {
     }
 }
 
-fn execution(view: &RunView) -> Execution {
+fn execution(view: &RunView, rows: &[Row]) -> Execution {
     let (run, new) = (&*view.run, &view.info.new);
     let status = view.status();
     let total = run.steps().count();
@@ -59,7 +60,10 @@ fn execution(view: &RunView) -> Execution {
         step: Some(item.ord).filter(|ord| *ord > 0),
         kind: item.kind.name().to_owned(),
         message: item.message.clone(),
-        opened_at: None,
+        opened_at: rows
+            .iter()
+            .find(|row| row.header.seq == item.seq)
+            .map(|row| instant(row.header.at_us)),
     });
     Execution {
         namespace: new.namespace.clone(),

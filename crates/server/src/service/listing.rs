@@ -53,11 +53,14 @@ impl Service {
         let limit = limit(filter.limit)?;
         let mut before = match &filter.cursor {
             None => RunNo(i64::MAX),
-            Some(cursor) => RunNo(cursor.parse().map_err(|_| {
-                invalid(format!(
-                    "{cursor:?} is no cursor; take the `next_cursor` of the page before, or none"
-                ))
-            })?),
+            Some(cursor) => {
+                let run = cursor.parse().ok().filter(|run| *run > 0).map(RunNo);
+                run.ok_or_else(|| {
+                    invalid(format!(
+                        "{cursor:?} is no cursor; take the `next_cursor` of the page before, or none"
+                    ))
+                })?
+            }
         };
         let (mut executions, mut scanned) = (Vec::new(), 0);
         loop {

@@ -78,12 +78,16 @@ pub struct Running {
 
 impl Running {
     /// Begins a server and waits until it says where it listens.
-    pub fn begin(mut command: Command) -> Running {
+    pub fn begin(command: Command) -> Running {
         static LOGS: AtomicU32 = AtomicU32::new(0);
         let number = LOGS.fetch_add(1, Ordering::Relaxed);
         let folder = command.get_current_dir().expect("it has one").to_owned();
-        let log = folder.join(format!("server-{number}.log"));
-        let file = std::fs::File::create(&log).expect("the folder takes files");
+        Running::begin_with_log(command, folder.join(format!("server-{number}.log")))
+    }
+
+    /// The same, with its log in this file.
+    pub fn begin_with_log(mut command: Command, log: PathBuf) -> Running {
+        let file = std::fs::File::create(&log).expect("it can be written");
         let mut child = command.stdout(Stdio::piped()).stderr(file).spawn().expect("it runs");
         let mut out = BufReader::new(child.stdout.take().expect("it was asked for"));
         let mut line = String::new();

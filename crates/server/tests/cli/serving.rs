@@ -49,13 +49,25 @@ fn a_kill_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
+fn a_log_that_cannot_be_written_is_no_reason_to_stop() {
+    let folder = Folder::new("full-log");
+    let mut dev = command(&folder.0);
+    dev.args(["dev", "--listen", "127.0.0.1:0", "--log", "trace", "--store", "a.db"]);
+    let server = Running::begin_with_log(dev, "/dev/full".into());
+    let input = r#"{"from":"alice","to":"closed","cents":1}"#;
+    assert_eq!(server.ask(&folder, &["start", "transfer", "t-1", input]).exit, 0);
+    assert_eq!(server.ask(&folder, &["result", "t-1"]).exit, 1, "it goes on as ever");
+    server.signal("-KILL");
+}
+
+#[test]
 fn settings_that_are_no_good_are_refused() {
     let folder = Folder::new("settings");
     std::fs::write(folder.file("bad.toml"), "stroe = \"sqlite:a.db\"\n").expect("it is writable");
     let bad: &[(&[&str], &str)] = &[
         (&["--config", "bad.toml"], "no setting \"stroe\"; perhaps \"store\" is meant"),
         (&["--config", "none.toml"], "none.toml cannot be read"),
-        (&["--listen", "0.0.0.0:0"], "say --insecure if the network is closed"),
+        (&["--listen", "0.0.0.0:0"], "say `backstitch server --insecure` if the network is closed"),
         (&["--stop-grace", "soon"], "--stop-grace is \"soon\""),
         (&["--store", "mysql:x"], "write sqlite:PATH"),
     ];
