@@ -22,7 +22,7 @@ use crate::attribute::{AttributeChange, AttributeValue};
 use crate::event::{
     BlockKind, CancelRequested, Event, EventReceived, ExecutionStarted, RollbackOutcome,
 };
-use crate::failure::Failure;
+use crate::failure::{Failure, Origin};
 use crate::id::{Key, Ordinal, RunId};
 use crate::payload::Payload;
 use crate::rollback::Rollback;
@@ -178,8 +178,10 @@ pub struct Run {
     pub unshown: VecDeque<Ordinal>,
     /// Turn rows so far.
     pub turns: u64,
-    /// Recoveries in a row that found an attempt in flight.
+    /// Recoveries in a row that found an attempt in flight, however many of them there were.
     pub lost_streak: u32,
+    /// The row in which the last one wrote that down.
+    lost_seq: u64,
     row_kind: RowKind,
     at_us: i64,
     edits: Vec<AttentionEdit>,
@@ -226,6 +228,7 @@ impl Run {
             unshown: VecDeque::new(),
             turns: 0,
             lost_streak: 0,
+            lost_seq: 0,
             row_kind: RowKind::Engine,
             at_us: row.header.at_us,
             edits: Vec::new(),
@@ -295,6 +298,16 @@ impl Run {
     /// The search attributes that the rows since the last call set or took away.
     pub(crate) fn take_attribute_edits(&mut self) -> Vec<AttributeChange> {
         std::mem::take(&mut self.attribute_edits)
+    }
+
+    /// An attempt has failed: with its process, or in another way.
+    fn attempt_has_failed(&mut self, failure: &Failure) {
+        if failure.origin() != Origin::Lost {
+            self.lost_streak = 0;
+        } else if self.lost_seq != self.seq {
+            self.lost_seq = self.seq;
+            self.lost_streak += 1;
+        }
     }
 
     fn open_attention(&mut self, ord: Ordinal, kind: AttentionKind, message: String) {

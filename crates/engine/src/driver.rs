@@ -180,12 +180,12 @@ impl Driver {
         &self.execution
     }
 
-    /// Whether the run had an attempt in flight at the last crash and at the one before.
+    /// Whether the run had an attempt in flight at the last crash and at the one before. That of the last one may
+    /// be written down as lost already, by the server that leases the run.
     pub fn is_suspect(&self) -> bool {
         let run = self.session.run();
-        let undo = run.rollback.as_ref().and_then(|rollback| rollback.current);
         let has_code = self.shared.program(&run.started.workflow, &run.version).is_some();
-        has_code && run.lost_streak > 0 && (!run.in_flight.is_empty() || undo.is_some())
+        has_code && run.lost_streak + u32::from(run.something_runs()) > 1
     }
 
     /// It is the turn of this run; none is needed to be killed.
@@ -254,6 +254,9 @@ impl Driver {
     }
 
     async fn drive_inner(&mut self) -> Left {
+        if self.is_claimed().await {
+            return Left::Lodged;
+        }
         self.begin().await;
         self.tell_waiters();
         loop {

@@ -192,26 +192,28 @@ impl AllLoaded {
     }
 }
 
-/// How long a run that was in flight at two crashes in a row is tried alone. What takes the process down does so
-/// at once, mostly; one that has a long body must not keep all others waiting for its end.
+/// How long a run that was in flight at two crashes in a row has a place of its own. What takes the process down
+/// does so at once, mostly; one that has a long body must not keep all others waiting for its end.
 const TRIAL: Duration = Duration::from_secs(30);
 
 /// The turn of a run that was in flight at two crashes in a row. It is over when this is dropped, or when the
-/// trial has lasted long enough.
+/// trial has lasted long enough. They are tried one at a time; each whose body is longer than its trial makes room
+/// for one more, so that a thousand of those are tried in ten rounds.
 pub(crate) struct Turn {
     _over: oneshot::Sender<()>,
 }
 
 impl Turn {
     async fn of(shared: &Arc<Shared>) -> Turn {
-        let permit = shared.suspects.clone().acquire_owned().await;
+        let suspects = shared.suspects.clone();
+        let permit = suspects.clone().acquire_owned().await;
         let permit = permit.expect("the semaphore is never closed");
         let (over, is_over) = oneshot::channel();
         let clock = shared.clock.clone();
         shared.runtime.spawn(async move {
             tokio::select! {
                 _ = is_over => {}
-                () = clock.chore(TRIAL) => {}
+                () = clock.chore(TRIAL) => suspects.add_permits(1),
             }
             drop(permit);
         });

@@ -5,7 +5,6 @@ use crate::event::{
     AbandonWhy, BlockKind, Blocked, CancelRequested, CancelVerb, Event, Resumed, RollbackCause,
     StepAbandoned, StepScheduled, TimerStarted,
 };
-use crate::failure::Origin;
 use crate::id::{Key, KeyKind, Ordinal};
 use crate::limits::ROLLBACK_CAUSES_MAX;
 use crate::row::RowKind;
@@ -46,8 +45,7 @@ impl Run {
             }),
             Event::StepAttemptFailed(e) => self.open().and_then(|()| {
                 self.step_mut(e.ord)?.attempt_failed(e)?;
-                let lost = e.failure.origin() == Origin::Lost;
-                self.lost_streak = if lost { self.lost_streak.saturating_add(1) } else { 0 };
+                self.attempt_has_failed(&e.failure);
                 self.in_flight.remove(&e.ord);
                 if let Some(at_us) = e.retry_at_us {
                     self.due.insert((at_us, e.ord));

@@ -7,7 +7,6 @@ use crate::event::{
     CauseKind, EndKind, ExecutionKilled, RollbackFinished, RollbackStarted, UndoAttemptFailed,
     UndoFailed, UndoNotNeeded, UndoRetryRequested, UndoStarted, UndoSucceeded, UndoWaived,
 };
-use crate::failure::Origin;
 use crate::id::Ordinal;
 use crate::rollback::Rollback;
 use crate::run::apply::Applied;
@@ -34,8 +33,7 @@ impl Run {
     pub(super) fn undo_attempt_failed(&mut self, event: &UndoAttemptFailed) -> Applied {
         self.rolling_back()?;
         self.step_mut(event.ord)?.undo.attempt_failed(event)?;
-        let lost = event.failure.origin() == Origin::Lost;
-        self.lost_streak = if lost { self.lost_streak.saturating_add(1) } else { 0 };
+        self.attempt_has_failed(&event.failure);
         if event.retry_at_us.is_none() {
             let rollback = self.rollback_mut()?;
             rollback.current = None;

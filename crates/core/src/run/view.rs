@@ -111,7 +111,8 @@ impl Run {
         !self.unshown.is_empty() || self.deliverable().is_some()
     }
 
-    fn something_runs(&self) -> bool {
+    /// Whether an attempt of a step or of an undo is in flight.
+    pub fn something_runs(&self) -> bool {
         let undo_runs = self.rollback.as_ref().and_then(|rollback| rollback.current);
         let undo_runs = undo_runs
             .and_then(|ord| self.step(ord))

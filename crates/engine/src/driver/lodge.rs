@@ -50,8 +50,10 @@ impl Driver {
         }
     }
 
-    pub(super) async fn wait_for_claim(&mut self) {
-        let Some((claimed, too_late)) = self.claimed.take() else { return };
+    /// Whether a worker has come back with the run. Nothing must be written here then, not even what stands in the
+    /// inbox: the worker goes on where the journal ended for it, and perhaps has a row of its own under way.
+    pub(super) async fn is_claimed(&mut self) -> bool {
+        let Some((claimed, too_late)) = self.claimed.take() else { return false };
         let workers = self.shared.workers.as_ref().expect("who expects a claim has workers");
         tokio::select! {
             claimed = claimed => {
@@ -60,6 +62,7 @@ impl Driver {
             () = too_late => workers.expect_no_claim(self.run),
             () = self.shared.stop_asked() => workers.expect_no_claim(self.run),
         }
+        self.grant.is_some()
     }
 
     /// Hands the run to the worker, until it has it no more.

@@ -16,12 +16,9 @@ use crate::program::Program;
 impl Driver {
     /// Brings a run that was just loaded to where its journal ends.
     pub(super) async fn begin(&mut self) {
-        self.wait_for_claim().await;
         self.read_inbox_if_recovered().await;
-        if self.grant.is_none() {
-            self.attach_if_it_is_time().await;
-            self.recover();
-        }
+        self.attach_if_it_is_time().await;
+        self.recover();
     }
 
     async fn read_inbox_if_recovered(&mut self) {

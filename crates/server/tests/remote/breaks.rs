@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use backstitch::Status;
+use backstitch::core::inbox::{InboxKind, Verb};
+use backstitch::{Ctx, Status, StepCtx, Undo, workflow_fn};
 
 use crate::house::{House, LEASE, moment};
 use crate::leases::ship;
-use crate::world::Gate;
+use crate::world::{Effects, Gate};
 
 #[tokio::test(start_paused = true)]
 async fn a_run_goes_on_over_a_connection_that_breaks_without_being_built_anew() {
@@ -45,8 +46,6 @@ async fn p1_a_row_whose_answer_is_lost_is_offered_again_and_written_once() {
 
 #[tokio::test(start_paused = true)]
 async fn what_comes_while_the_worker_is_away_reaches_it_when_it_is_back() {
-    use backstitch::core::inbox::{InboxKind, Verb};
-
     let house = House::new().await;
     let run = house.start("ship", "a").await;
     let _app = house.worker(|b| b.register(ship(&house.effects)).state(Gate::closed())).await;
@@ -70,6 +69,25 @@ async fn a_server_that_comes_back_within_the_lease_finds_its_worker_at_work() {
     house.until_leased(1).await;
     gate.open();
     assert_eq!(house.settled(run).await.status(true), Status::Succeeded);
+    assert_eq!(house.effects.all(), ["code", "reserve", "pack", "pack dropped", "send"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p8_what_comes_to_a_new_server_before_its_worker_is_back_is_left_to_the_worker() {
+    let house = House::new().await;
+    let run = house.start("ship", "a").await;
+    let gate = Gate::closed();
+    let own = gate.clone();
+    let _app = house.worker(|b| b.register(ship(&house.effects)).state(own)).await;
+    house.effects.wait_for("pack", 1).await;
+    house.restart().await;
+    let verb = Verb { by: "ada".into(), ..Verb::default() };
+    let set = house.engine().send(run, InboxKind::SetAttributes, verb, "r").await;
+    assert!(set.unwrap().changed);
+    house.until_leased(1).await;
+    gate.open();
+    assert_eq!(house.settled(run).await.status(true), Status::Succeeded);
+    assert!(house.events(run).await.contains(&"AttributesSet"));
     assert_eq!(house.effects.all(), ["code", "reserve", "pack", "pack dropped", "send"]);
 }
 
@@ -117,4 +135,38 @@ async fn p4_an_answer_that_comes_after_the_lease_starts_nothing() {
     assert_eq!(house.effects.count("send"), 1);
     let attempts = house.settled(run).await.step(3).map(|step| step.attempts);
     assert_eq!(attempts, Some(2), "the first one never began, and counts as lost");
+}
+
+#[tokio::test(start_paused = true)]
+async fn t11_undos_that_were_lost_once_are_tried_again_side_by_side() {
+    let house = House::new().await;
+    let gate = Gate::closed();
+    let own = gate.clone();
+    let undone = workflow_fn("undone", |ctx: Ctx, (): ()| async move {
+        ctx.step("hold", async |_: StepCtx| Ok(()))
+            .rollback(async |u: Undo<()>| {
+                u.state::<Effects>().add("undo");
+                u.state::<Gate>().pass().await;
+                Ok(())
+            })
+            .await?;
+        Err::<(), _>(backstitch::FailureExt::permanent(backstitch::msg("no")))
+    });
+    let _app = house.worker(|b| b.register(undone).state(own)).await;
+    let mut runs = Vec::new();
+    for id in ["a", "b", "c"] {
+        runs.push(house.start("undone", id).await);
+    }
+    house.effects.wait_for("undo", 3).await;
+    house.net.hold();
+    house.until_leased(0).await;
+    house.net.cut();
+    house.net.release();
+    let lost = tokio::time::Instant::now();
+    house.effects.wait_for("undo", 6).await;
+    assert!(lost.elapsed() < Duration::from_secs(10), "{:?}", lost.elapsed());
+    gate.open();
+    for run in runs {
+        assert_eq!(house.settled(run).await.status(true), Status::Failed);
+    }
 }

@@ -24,10 +24,10 @@ const CANCEL: u32 = 8;
 const SHORT: Duration = Duration::from_millis(300);
 
 /// 21 MB, which no socket has room for.
-const MUCH: [(&str, &str); 3] = [
-    ("pages", ""),
-    ("a stream", "accept: text/event-stream\r\n"),
-    ("a stream from the beginning", "accept: text/event-stream\r\nlast-event-id: 0\r\n"),
+const MUCH: [(&str, &str, &str); 3] = [
+    ("pages", "?limit=1000", ""),
+    ("a stream", "", "accept: text/event-stream\r\n"),
+    ("a stream from the beginning", "", "accept: text/event-stream\r\nlast-event-id: 0\r\n"),
 ];
 
 async fn server(builder: Builder, limits: Limits) -> Server {
@@ -49,10 +49,10 @@ async fn a_reader_that_takes_nothing_is_given_up_and_its_place_is_free() {
         Limits { connections_max: 1, place_time_max: NEVER, write_time_max: SHORT, ..no_limits() };
     let server = bulk(limits).await;
     let before = tasks();
-    for (what, header) in MUCH {
+    for (what, query, header) in MUCH {
         let mut slow = Line::to(server.address).await;
         let request = format!(
-            "GET /v1/executions/b/journal?limit=1000 HTTP/1.1\r\nhost: localhost\r\n{header}\r\n"
+            "GET /v1/executions/b/journal{query} HTTP/1.1\r\nhost: localhost\r\n{header}\r\n"
         );
         // Pages are one after the other.
         slow.say(request.repeat(24)).await;
