@@ -86,6 +86,24 @@ impl InboxKind {
     pub const SETTLING: &'static [InboxKind] =
         &[InboxKind::RetryUndo, InboxKind::WaiveUndo, InboxKind::Kill];
 
+    /// The kinds after which a run takes no event any more.
+    pub const ENDING: &'static [InboxKind] =
+        &[InboxKind::Cancel, InboxKind::Terminate, InboxKind::Rollback, InboxKind::Kill];
+
+    /// The kinds by which the answer to a verb may become another one: all that are not events.
+    pub const VERBS: &'static [InboxKind] = &[
+        InboxKind::Cancel,
+        InboxKind::Terminate,
+        InboxKind::Rollback,
+        InboxKind::Kill,
+        InboxKind::Pause,
+        InboxKind::Resume,
+        InboxKind::RetryStep,
+        InboxKind::RetryUndo,
+        InboxKind::WaiveUndo,
+        InboxKind::SetAttributes,
+    ];
+
     /// The kinds that must not be left unread by a row that closes a run or starts a rollback.
     pub const DECISIVE: &'static [InboxKind] = &[
         InboxKind::Cancel,

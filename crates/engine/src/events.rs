@@ -14,7 +14,7 @@ use backstitch_store::{Answer, InboxPut, Refusal, RunNo};
 use crate::engine::{Engine, check_words};
 use crate::error::{Error, ErrorKind};
 use crate::program::ExecutionFacts;
-use crate::verbs::gone;
+use crate::verbs::{ENDING, gone};
 
 /// An event that is to be sent.
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub struct EventAccepted {
 enum Door {
     /// It does.
     Open {
+        /// The last row of its inbox that it has read.
+        inbox_read: u64,
         /// So many rows of its inbox hold none that is kept.
         inbox_done: u64,
         /// What those say that are kept, in bytes.
@@ -79,8 +81,10 @@ impl Engine {
             let sent = EventMessage::from_bytes(row.payload.clone());
             sent.is_some_and(|sent| sent.digest(&row.topic) == digest)
         };
-        let (done, kept_bytes) = match door {
-            Door::Open { inbox_done, kept_bytes } => (inbox_done, kept_bytes),
+        let (seen, done, kept_bytes) = match door {
+            Door::Open { inbox_read, inbox_done, kept_bytes } => {
+                (inbox_read, inbox_done, kept_bytes)
+            }
             Door::Shut(why) => {
                 if let Some(row) = self.accepted_before(run, &request_id, same).await? {
                     let (number, accepted_at_us) = (row.number, row.accepted_at_us);
@@ -113,6 +117,8 @@ impl Engine {
             digest,
             changed: true,
             rows_max: done.saturating_add(kept_max),
+            seen,
+            guard: InboxKind::ENDING.to_vec(),
         };
         let refused = |kind, why: String| {
             let message =
@@ -127,6 +133,7 @@ impl Engine {
                 ErrorKind::Refused,
                 "the execution has just closed; start another one, or restart it".into(),
             ),
+            Answer::Refused(Refusal::Unread(_)) => refused(ErrorKind::Refused, ENDING.into()),
             Answer::Refused(Refusal::Full) => refused(
                 ErrorKind::Full,
                 format!(
@@ -190,9 +197,10 @@ impl Engine {
             && let Some(execution) = gist.execution.get()
             && gist.takes_events.load(Ordering::SeqCst)
         {
+            let inbox_read = gist.inbox_read.load(Ordering::SeqCst);
             let inbox_done = gist.inbox_done.load(Ordering::SeqCst);
             let kept_bytes = gist.kept_bytes.load(Ordering::SeqCst);
-            return Ok((execution.clone(), Door::Open { inbox_done, kept_bytes }));
+            return Ok((execution.clone(), Door::Open { inbox_read, inbox_done, kept_bytes }));
         }
         let view = self.view(run).await?;
         let new = view.info.new.clone();
@@ -206,8 +214,9 @@ impl Engine {
         let door = match judge(&view.run, InboxKind::Event, 0) {
             Verdict::Changes => {
                 let kept = &view.run.kept;
-                let inbox_done = view.run.inbox_read.saturating_sub(kept.len() as u64);
-                Door::Open { inbox_done, kept_bytes: kept.bytes() }
+                let inbox_read = view.run.inbox_read;
+                let inbox_done = inbox_read.saturating_sub(kept.len() as u64);
+                Door::Open { inbox_read, inbox_done, kept_bytes: kept.bytes() }
             }
             Verdict::NoChange(why) | Verdict::Refused(why) => {
                 Door::Shut(format!("{why} (its status is {})", view.status()))

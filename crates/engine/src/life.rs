@@ -111,7 +111,7 @@ impl Engine {
         if status.is_closed() {
             return Ok(());
         }
-        let soon = self.as_it_will_stand(view).await?;
+        let (soon, _) = self.as_it_will_stand(view).await?;
         let why = match (&soon.phase, soon.status(true)) {
             (Phase::Closed(_), _) => {
                 "it is ending, by what was accepted before; wait for its end".into()

@@ -83,6 +83,8 @@ pub(crate) struct Seen {
 pub(crate) struct Gist {
     /// The execution, once its driver has read it.
     pub execution: OnceLock<Arc<ExecutionFacts>>,
+    /// The last row of the inbox that is read.
+    pub inbox_read: AtomicU64,
     /// Rows of the inbox that are read and hold no event that is still kept.
     pub inbox_done: AtomicU64,
     /// What the events that are kept say, in bytes.
@@ -127,6 +129,7 @@ impl LiveRun {
     pub fn tell_gist(&self, run: &Run) {
         let gist = &self.gist;
         let done = run.inbox_read.saturating_sub(run.kept.len() as u64);
+        gist.inbox_read.store(run.inbox_read, Ordering::SeqCst);
         gist.inbox_done.store(done, Ordering::SeqCst);
         gist.kept_bytes.store(run.kept.bytes(), Ordering::SeqCst);
         let forward = matches!(run.phase, Phase::Forward);

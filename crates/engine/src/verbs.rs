@@ -55,11 +55,27 @@ impl Engine {
         if let Some(host) = &self.shared.host {
             return host.send(run, kind, verb, request_id).await;
         }
+        loop {
+            if let Some(sent) = self.judge_and_send(run, kind, &verb, request_id).await? {
+                return Ok(sent);
+            }
+            // Somebody else was faster; whoever is, gets on.
+        }
+    }
+
+    /// `None` if another verb was accepted, or the run was closed, after this one was judged.
+    async fn judge_and_send(
+        &self,
+        run: RunNo,
+        kind: InboxKind,
+        verb: &Verb,
+        request_id: &str,
+    ) -> Result<Option<Sent>, Error> {
         // Ids of verbs and of events are apart.
         let stored_id = format!("verb {request_id}");
         let view = self.view(run).await?;
         let payload = verb.to_bytes();
-        let soon = self.as_it_will_stand(&view).await?;
+        let (soon, seen) = self.as_it_will_stand(&view).await?;
         let verdict = match attributes_refusal(&soon, &verb.attributes) {
             Some(why) => Verdict::Refused(why),
             None => judge(&soon, kind, verb.ord),
@@ -84,7 +100,7 @@ impl Engine {
                 let same = |row: &InboxRow| row.kind == kind && row.payload == payload;
                 let before = self.accepted_before(run, &stored_id, same).await?;
                 let sent = before.map(|row| Sent { number: row.number, changed: row.changed });
-                return sent.ok_or_else(|| refused(kind, &view, &why));
+                return sent.map(Some).ok_or_else(|| refused(kind, &view, &why));
             }
         };
         let digest = Payload::json(payload.clone()).digest();
@@ -100,12 +116,12 @@ impl Engine {
             rows_max: done
                 .saturating_add(self.shared.options.events_kept_max)
                 .saturating_add(VERBS_UNREAD_MAX),
+            seen,
+            guard: InboxKind::VERBS.to_vec(),
         };
         match self.put(put).await? {
-            Answer::Accepted { number, changed, .. } => Ok(Sent { number, changed }),
-            Answer::Refused(Refusal::Closed) => {
-                Err(refused(kind, &view, "the execution has just closed; look at how it ended"))
-            }
+            Answer::Accepted { number, changed, .. } => Ok(Some(Sent { number, changed })),
+            Answer::Refused(Refusal::Unread(_) | Refusal::Closed) => Ok(None),
             Answer::Refused(Refusal::Full) => {
                 let why = "its inbox is full: nobody works on it; run a worker that knows it";
                 Err(Error::new(ErrorKind::Full, refused(kind, &view, why).to_string()))
@@ -121,13 +137,13 @@ impl Engine {
         }
     }
 
-    /// The run with what stands in its inbox: whoever pauses and then resumes it means what was
-    /// paused a moment ago, though its owner may not have read that yet.
-    pub(crate) async fn as_it_will_stand(&self, view: &RunView) -> Result<Arc<Run>, Error> {
+    /// The run with what stands in its inbox, and the last row there: whoever pauses and then resumes it
+    /// means what was paused a moment ago, though its owner may not have read that yet.
+    pub(crate) async fn as_it_will_stand(&self, view: &RunView) -> Result<(Arc<Run>, u64), Error> {
         let (run, store) = (view.info.run, &self.shared.store);
         let mut unread = store.inbox(run, view.run.inbox_read, INBOX_PAGE).await?;
         if unread.is_empty() {
-            return Ok(view.run.clone());
+            return Ok((view.run.clone(), view.run.inbox_read));
         }
         let rows = self.journal(run).await?;
         let (status, wake_at_us) = (view.info.update.status, view.info.update.wake_at_us);
@@ -137,6 +153,7 @@ impl Engine {
             unread.into_iter().for_each(|row| session.inbox(row));
             unread = store.inbox(run, session.inbox_seen(), INBOX_PAGE).await?;
         }
+        let seen = session.inbox_seen();
         // One row may not have room for all of it.
         let now_us = self.shared.clock.now_us();
         session.open_row(now_us);
@@ -144,7 +161,7 @@ impl Engine {
             session.close_row([0; 16]);
             session.open_row(now_us);
         }
-        Ok(Arc::new(session.into_run()))
+        Ok((Arc::new(session.into_run()), seen))
     }
 
     /// The row of the same request, if it was accepted before: it gets its first answer again,
@@ -205,7 +222,8 @@ impl Engine {
 }
 
 /// Said of a run that is not closed, and has in its inbox what closes it.
-const ENDING: &str = "the execution is ending, by what was accepted before; wait for its end";
+pub(crate) const ENDING: &str =
+    "the execution is ending, by what was accepted before; wait for its end";
 
 fn is_closed(run: &Run) -> bool {
     matches!(run.phase, Phase::Closed(_))

@@ -216,6 +216,10 @@ pub struct InboxPut {
     pub changed: bool,
     /// Refused as [`Refusal::Full`] when the inbox has got so many rows in all.
     pub rows_max: u64,
+    /// The last row of the inbox with which the sender has judged it.
+    pub seen: u64,
+    /// Refused as [`Refusal::Unread`] when a row of one of these kinds stands after that one.
+    pub guard: Vec<InboxKind>,
 }
 
 /// What a store answers to a change.

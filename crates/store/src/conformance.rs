@@ -147,6 +147,7 @@ macro_rules! conformance_tests {
             p8_accepted_at_never_runs_backwards
             a_request_to_an_unknown_run_is_refused
             p8_a_repeated_request_is_told_what_the_first_was
+            p10_a_request_does_not_overtake_what_it_was_not_judged_with
             a_full_inbox_takes_nothing_new
 
             an_open_run_is_not_called_by_its_owner

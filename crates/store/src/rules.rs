@@ -123,11 +123,24 @@ pub(crate) fn judge_append<F: Facts>(
         return refuse(Refusal::Seq { last: tail.last });
     }
     let Guard { kinds, topics } = &append.guard;
-    if tail.accepted <= append.read || (kinds.is_empty() && topics.is_empty()) {
+    if tail.accepted <= append.read {
+        return Ok(None);
+    }
+    judge_unread(facts, append.run, append.read, (kinds, topics))
+}
+
+/// Judges by what stands in the inbox after row `read`: none may be of these kinds, and no event of these topics.
+fn judge_unread<F: Facts>(
+    facts: &mut F,
+    run: RunNo,
+    read: u64,
+    (kinds, topics): (&[InboxKind], &[String]),
+) -> Result<Option<Answer>, F::Error> {
+    if kinds.is_empty() && topics.is_empty() {
         return Ok(None);
     }
     let mut unread = Vec::new();
-    for Unread { kind, topic } in facts.unread(append.run, append.read)? {
+    for Unread { kind, topic } in facts.unread(run, read)? {
         let is_awaited = kind == InboxKind::Event && topics.contains(&topic);
         if (is_awaited || kinds.contains(&kind)) && !unread.contains(&kind) {
             unread.push(kind);
@@ -158,6 +171,11 @@ pub(crate) fn judge_inbox<F: Facts>(
     }
     if tail.closed && !put.kind.is_for_closed() {
         return refuse(Refusal::Closed);
+    }
+    if tail.accepted > put.seen
+        && let Some(refused) = judge_unread(facts, put.run, put.seen, (&put.guard, &[]))?
+    {
+        return Ok(Some(refused));
     }
     if tail.accepted >= put.rows_max { refuse(Refusal::Full) } else { Ok(None) }
 }

@@ -102,6 +102,8 @@ async fn fill_inbox(store: &MemoryStore, run: RunNo, numbers: std::ops::RangeInc
             digest: [0; 32],
             changed: true,
             rows_max: u64::MAX,
+            seen: 0,
+            guard: Vec::new(),
         };
         match store.commit(Change::from(put)).await {
             Ok(Answer::Accepted { number, .. }) => assert_eq!(number, wanted),

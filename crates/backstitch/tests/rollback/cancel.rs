@@ -194,13 +194,15 @@ async fn r10_verbs_that_come_together_with_the_one_that_closes_are_all_copied() 
     let app = stage.open(|b| b.register(only_sleeps)).await;
     let handle = app.start(only_sleeps, "t", ()).await.unwrap();
     until(&handle, Status::Suspended).await;
-    let (a, b, c, d) = tokio::join!(
-        async { handle.cancel().by("a").await },
-        async { handle.terminate().by("b").await },
-        async { handle.pause().by("c").await },
-        async { handle.cancel().by("d").await },
-    );
-    let _ = (a.unwrap(), b.unwrap(), c.unwrap(), d.unwrap());
+    app.shutdown().await.unwrap();
+    let outside: Handle<()> = stage.guest().handle("t").await.unwrap();
+    assert!(outside.pause().by("a").await.unwrap().changed);
+    assert!(outside.cancel().by("b").await.unwrap().changed);
+    assert!(!outside.terminate().by("c").await.unwrap().changed);
+    assert_eq!(outside.pause().await.unwrap_err().kind(), ErrorKind::Refused, "it is ending");
+    assert!(!outside.cancel().by("d").await.unwrap().changed);
+    let app = stage.open(|b| b.register(only_sleeps)).await;
+    let handle: Handle<()> = app.handle("t").await.unwrap();
     assert_eq!(handle.closed().await.unwrap(), Status::Cancelled, "the first one decides");
     let rows = handle.journal().await.unwrap();
     let by = rows.iter().flat_map(|row| &row.events).filter_map(|event| match event {

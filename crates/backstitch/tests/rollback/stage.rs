@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use backstitch::core::run::Run;
 use backstitch::{
-    App, Builder, Ctx, Error, FailureExt, Handle, Result, Step, Undo, UndoOutcome, msg,
+    App, Backstitch, Builder, Client, Ctx, Error, FailureExt, Handle, Result, Step, Undo,
+    UndoOutcome, msg,
 };
 
 use crate::checks::check;
@@ -25,6 +26,12 @@ impl Stage {
     /// The next process on the disk.
     pub async fn open(&self, setup: impl FnOnce(Builder) -> Builder) -> App {
         self.world.open(|builder| setup(builder.state(self.gates.clone()))).await
+    }
+
+    /// The next process on the disk, which works on nothing: what it asks for stands unread.
+    pub fn guest(&self) -> Client {
+        let clock = Arc::new(self.world.clock.clone());
+        Backstitch::connect_on(Arc::new(self.world.reopen()), clock)
     }
 
     pub fn effects(&self) -> Vec<String> {

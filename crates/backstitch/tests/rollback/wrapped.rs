@@ -79,8 +79,10 @@ pub fn verb(run: RunNo, kind: InboxKind, request_id: &str) -> Change {
     let payload = verb.to_bytes();
     let digest = Payload::json(payload.clone()).digest();
     let (request_id, topic) = (request_id.to_owned(), String::new());
-    let (changed, rows_max) = (true, u64::MAX);
-    InboxPut { run, kind, request_id, topic, payload, digest, changed, rows_max }.into()
+    let (changed, rows_max, seen, guard) = (true, u64::MAX, 0, Vec::new());
+    let put =
+        InboxPut { run, kind, request_id, topic, payload, digest, changed, rows_max, seen, guard };
+    put.into()
 }
 
 /// Whether the change appends an event of that name.

@@ -112,6 +112,7 @@ fn way_out(asked: Ask, on: On, step: &str) -> &'static str {
     };
     match (asked, on) {
         (Ask::Delete, On::Killed) => "waive them",
+        (Ask::Delete | Ask::Restart, On::Stuck) => "retry or waive its failed undos, or kill it",
         (Ask::Delete | Ask::Restart, _) => "wait for its end",
         (Ask::Rollback, On::Killed) => "waived",
         (Ask::WaiveUndo, _) if on.status().is_closed() => "nothing is left to waive",

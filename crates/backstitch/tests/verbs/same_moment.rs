@@ -155,7 +155,8 @@ async fn t4_a_verb_that_comes_just_after_the_success_is_refused_and_changes_noth
         .await;
         let error = answer.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
-        assert!(error.to_string().contains("just closed"), "{error}");
+        let says = if verb == "event" { "just closed" } else { "the execution is closed" };
+        assert!(error.to_string().contains(says), "{error}");
         assert_eq!(scene.rows().await.1, 0);
         assert_eq!(scene.handle.result().await.unwrap(), 7);
         checked(&scene.handle).await;
@@ -212,26 +213,42 @@ async fn cancels(handle: &Handle<u32>) {
 
 #[tokio::test]
 async fn t4_an_event_and_a_cancel_at_the_same_moment() {
-    for event_first in [Order::EventFirst, Order::CancelFirst] {
+    let sends_in_vain = async |handle: &Handle<u32>| {
+        let refused = handle.send_event("go", &()).by("Ada").await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused, "what is acknowledged is kept: {refused}");
+    };
+    for event_first in [true, false] {
         let scene = match event_first {
-            Order::EventFirst => both_unread(On::Suspended, sends, cancels).await,
-            Order::CancelFirst => both_unread(On::Suspended, cancels, sends).await,
+            true => both_unread(On::Suspended, sends, cancels).await,
+            false => both_unread(On::Suspended, cancels, sends_in_vain).await,
         };
         assert_eq!(scene.handle.closed().await.unwrap(), Status::Cancelled);
         assert_eq!(scene.undone().len(), 3);
         let names = events(&scene.handle).await;
-        let trace = match event_first {
-            Order::EventFirst => "EventReceived",
-            Order::CancelFirst => "VerbRefused",
-        };
-        assert!(names.contains(&trace), "what was accepted leaves a trace: {names:?}");
+        assert_eq!(names.contains(&"EventReceived"), event_first, "{names:?}");
+        assert!(!names.contains(&"VerbRefused"), "{names:?}");
         checked(&scene.handle).await;
     }
 }
 
-enum Order {
-    EventFirst,
-    CancelFirst,
+#[tokio::test]
+async fn p10_of_many_who_send_the_same_verb_at_once_one_is_told_that_it_changes_something() {
+    let mut scene = Scene::new(On::Suspended).await;
+    let clock = Arc::new(scene.world.clock.clone());
+    let guest = Backstitch::connect_on(Arc::new(scene.world.reopen()), clock);
+    let outside: Handle<u32> = guest.handle("t").await.unwrap();
+    let pauses =
+        futures_util::future::join_all((0..8).map(|_| async { outside.pause().await.unwrap() }));
+    assert_eq!(pauses.await.iter().filter(|sent| sent.changed).count(), 1);
+    let kills =
+        futures_util::future::join_all((0..8).map(|_| async { outside.kill().await.unwrap() }));
+    assert_eq!(kills.await.iter().filter(|sent| sent.changed).count(), 1);
+    scene.next_process_with_code().await;
+    assert_eq!(scene.handle.closed().await.unwrap(), Status::Terminated);
+    let rows = scene.handle.journal().await.unwrap();
+    let refused = rows.iter().flat_map(|row| &row.events).filter(|e| e.name() == "VerbRefused");
+    assert_eq!(refused.count(), 14, "those who changed nothing leave a note");
+    checked(&scene.handle).await;
 }
 
 #[tokio::test]

@@ -151,6 +151,8 @@ async fn what_a_refused_row_has_not_read_comes_before_the_refusal() {
         payload: cancel,
         changed: true,
         rows_max: 10,
+        seen: 0,
+        guard: Vec::new(),
     };
     let put = store.commit(Change::Inbox(Box::new(put))).await.expect("memory is there");
     assert!(matches!(put, StoreAnswer::Accepted { number: 1, .. }), "{put:?}");

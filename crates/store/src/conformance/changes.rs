@@ -58,6 +58,8 @@ pub fn new_put(run: RunNo, kind: InboxKind, request_id: &str) -> InboxPut {
         digest: [3; 32],
         changed: true,
         rows_max: u64::MAX,
+        seen: 0,
+        guard: Vec::new(),
     }
 }
 

@@ -141,6 +141,32 @@ pub async fn p8_a_repeated_request_is_told_what_the_first_was(subject: impl Subj
     assert_eq!((rows[0].kind, &*rows[0].topic, rows[0].changed), (event.kind, "paid", false));
 }
 
+/// Who has judged by what stood there is told that something has come since.
+pub async fn p10_a_request_does_not_overtake_what_it_was_not_judged_with(subject: impl Subject) {
+    let bench = Bench::new(subject);
+    let run = bench.start(1).await;
+    let put = |kind, request_id: &str, seen, guard: &[InboxKind]| InboxPut {
+        seen,
+        guard: guard.to_vec(),
+        ..new_put(run, kind, request_id)
+    };
+    let pause = put(InboxKind::Pause, "pause", 0, InboxKind::VERBS);
+    assert_accepted(bench.commit(pause.clone()).await);
+    let late = bench.commit(put(InboxKind::Resume, "resume", 0, InboxKind::VERBS)).await;
+    assert_refused(late, Refusal::Unread(vec![InboxKind::Pause]));
+    // Events are of no interest to a verb, nor a pause to an event; nor what it was judged with.
+    assert_accepted(bench.commit(put(InboxKind::Event, "event", 0, InboxKind::ENDING)).await);
+    assert_accepted(bench.commit(put(InboxKind::Resume, "resume", 1, InboxKind::VERBS)).await);
+    assert_accepted(bench.put(run, InboxKind::Cancel, "cancel").await);
+    let late = bench.commit(put(InboxKind::Event, "late", 2, InboxKind::ENDING)).await;
+    assert_refused(late, Refusal::Unread(vec![InboxKind::Cancel]));
+    // A repeated one gets its first answer, whatever has come since.
+    let bench = bench.reopen().await;
+    let again = bench.commit(pause).await;
+    assert!(matches!(again, Answer::Accepted { number: 1, first: false, .. }), "{again:?}");
+    assert_eq!(bench.store.inbox(run, 0, 10).await.unwrap().len(), 4);
+}
+
 /// Rows that were read count as well: this bounds what a run can ever be sent (P12).
 pub async fn a_full_inbox_takes_nothing_new(subject: impl Subject) {
     let bench = Bench::new(subject);
