@@ -144,6 +144,14 @@ fn p6_no_end_while_an_undo_is_owed() {
 }
 
 #[test]
+fn p6_nothing_ends_in_a_way_that_nobody_has_asked_for() {
+    refused(vec![
+        (vec![], ended_cancelled(), "nobody has asked"),
+        (vec![], ended_terminated(), "nobody has asked"),
+    ]);
+}
+
+#[test]
 fn r10_the_first_decision_names_the_end() {
     let paid = |kind| {
         let undo = vec![undo_started(1, 1), undo_succeeded(1, 1), finished()];

@@ -226,6 +226,10 @@ impl Run {
         if let Some(ord) = owed.first() {
             return Err(format!("the undo of step {ord} is owed"));
         }
+        let by_request = matches!(ending, Ending::Cancelled | Ending::Terminated);
+        if by_request && matches!(self.phase, Phase::Forward) && self.cancel.is_none() {
+            return Err("nobody has asked for that".into());
+        }
         self.end(ending);
         Ok(())
     }
