@@ -1,6 +1,6 @@
-//! A soak: callers start executions and wait for their results without a pause, while every few seconds a worker
-//! is ended, in turn by `kill -9` and by SIGTERM, and another one begun. In the end nothing is stuck, what was done
-//! outside is right, and the server has not grown.
+//! Soaks: callers start executions and wait for their results without a pause, while every few seconds a worker is
+//! ended, in turn by `kill -9` and by SIGTERM, and another one begun; or the server is. In the end nothing is stuck,
+//! what was done outside is right, and the server has not grown.
 
 mod errands;
 mod memory;
@@ -8,7 +8,7 @@ mod memory;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use backstitch::{Backstitch, Client, ErrorKind};
+use backstitch::{Backstitch, Client, Error, ErrorKind};
 use tokio::task::JoinSet;
 
 use crate::effects::{Effect, Effects};
@@ -26,8 +26,14 @@ const SECONDS_DEFAULT: u64 = 10;
 /// How often a worker is ended.
 const RESTART_EVERY: Duration = Duration::from_secs(3);
 
+/// How often the server is killed.
+const SERVER_EVERY: Duration = Duration::from_millis(700);
+
 /// How many executions are under way at a time. Several are always in the middle of a step.
 const CALLERS: usize = 24;
+
+/// How long a caller waits before it asks again for a server that is away.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// What each caller sends with its first event, in bytes. It goes through the pages of the inbox and of the
 /// journal, so that SQLite's cache is full before the memory is judged.
@@ -43,8 +49,35 @@ const GROWTH_KIB_MAX: u64 = 2 * 1024;
 /// Every execution that a caller has started, with what it was.
 type Started = BTreeMap<String, Kind>;
 
+/// Whether callers find their server at any time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Server {
+    Stays,
+    ComesAndGoes,
+}
+
+/// Asks until there is an answer, if the server may be away.
+async fn heard<T, A>(server: Server, ask: impl Fn() -> A) -> T
+where
+    A: IntoFuture<Output = Result<T, Error>>,
+{
+    loop {
+        match ask().await {
+            Err(error) if server == Server::ComesAndGoes && is_away(&error) => {
+                // tidy: allow-sleep the other side is another process
+                tokio::time::sleep(LOOK).await;
+            }
+            answer => return answer.unwrap(),
+        }
+    }
+}
+
+fn is_away(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Stopped | ErrorKind::Unavailable)
+}
+
 /// Starts one execution after the other until `end`, and looks at the outcome of each.
-async fn calls(client: Client, caller: usize, end: Instant) -> Started {
+async fn calls(client: Client, server: Server, caller: usize, end: Instant) -> Started {
     let mut started = Started::new();
     for n in 0.. {
         if Instant::now() >= end {
@@ -52,14 +85,19 @@ async fn calls(client: Client, caller: usize, end: Instant) -> Started {
         }
         let kind = Kind::ALL[(caller + n) % Kind::ALL.len()];
         let id = format!("{}-{caller}-{n}", kind.name());
-        let handle = client.start(errand, &id, id.clone()).await.unwrap();
+        let handle = heard(server, || client.start(errand, &id, id.clone())).await;
         if kind == Kind::Waits {
             // Every other event comes when it is waited for; the rest at once.
             if n % 2 == 0 {
-                assert_eq!(handle.follow("stage").next().await.unwrap(), Some(1), "{id}");
+                let stage = || {
+                    let mut stage = handle.follow("stage");
+                    async move { stage.next().await }
+                };
+                assert_eq!(heard(server, stage).await, Some(1), "{id}");
             }
             let bytes = if n < Kind::ALL.len() { FIRST_EVENT_BYTES } else { 1 };
-            handle.send_event("go", &"x".repeat(bytes)).await.unwrap();
+            let go = "x".repeat(bytes);
+            heard(server, || handle.send_event("go", &go).id("1")).await;
         }
         match (kind, handle.result().await) {
             (Kind::Fails, Err(error)) => {
@@ -129,9 +167,13 @@ fn check_what_was_done(started: &Started, effects: &Effects) -> usize {
     started.iter().map(|(id, kind)| errands::check(id, *kind, of(id))).sum()
 }
 
+fn seconds() -> u64 {
+    std::env::var(SECONDS).map_or(SECONDS_DEFAULT, |s| s.parse().expect("a number"))
+}
+
 #[test]
 fn p3_p4_p6_workers_come_and_go_and_nothing_is_stuck_or_lost_and_the_server_does_not_grow() {
-    let seconds = std::env::var(SECONDS).map_or(SECONDS_DEFAULT, |s| s.parse().expect("a number"));
+    let seconds = seconds();
     let scene = Scene::new("soak");
     let mut memory = Memory::of(scene.server_process());
     let end = Instant::now() + Duration::from_secs(seconds);
@@ -139,7 +181,8 @@ fn p3_p4_p6_workers_come_and_go_and_nothing_is_stuck_or_lost_and_the_server_does
     let client = runtime.block_on(Backstitch::connect(scene.url())).unwrap();
     let mut callers = JoinSet::new();
     for caller in 0..CALLERS {
-        callers.spawn_on(calls(client.clone(), caller, end), runtime.handle());
+        let calls = calls(client.clone(), Server::Stays, caller, end);
+        callers.spawn_on(calls, runtime.handle());
     }
     let (ended, workers) = restarts(&scene, &mut memory, end);
     let started = runtime.block_on(through(callers, &client));
@@ -155,4 +198,32 @@ fn p3_p4_p6_workers_come_and_go_and_nothing_is_stuck_or_lost_and_the_server_does
     assert_eq!(kinds.len(), Kind::ALL.len(), "only {kinds:?} were begun");
     assert!(ended >= 2 && again > 0, "{ended} workers were ended, {again} effects came again");
     eventually("workers that have gone are forgotten", || scene.workers() == workers.len());
+}
+
+/// Workers keep what they run, whatever comes in for it before they have found the next server.
+#[test]
+fn p1_p8_servers_come_and_go_and_nothing_is_stuck_or_lost() {
+    let mut scene = Scene::new("soak-servers");
+    let _workers = [Worker::begin(&scene), Worker::begin(&scene)];
+    let end = Instant::now() + Duration::from_secs(seconds());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let client = runtime.block_on(Backstitch::connect(scene.url())).unwrap();
+    let mut callers = JoinSet::new();
+    for caller in 0..CALLERS {
+        let calls = calls(client.clone(), Server::ComesAndGoes, caller, end);
+        callers.spawn_on(calls, runtime.handle());
+    }
+    let mut killed = 0;
+    while Instant::now() < end {
+        // tidy: allow-sleep others are at work meanwhile
+        std::thread::sleep(SERVER_EVERY);
+        scene.kill_server();
+        scene.next_server();
+        killed += 1;
+    }
+    let started = runtime.block_on(through(callers, &client));
+    runtime.block_on(check_what_is_kept(&started, &client));
+    let again = check_what_was_done(&started, &scene.effects);
+    println!("{} executions, {killed} servers killed, {again} effects again", started.len());
+    assert!(killed >= 2 && started.len() >= CALLERS, "{killed} servers, {} runs", started.len());
 }
