@@ -57,7 +57,7 @@ enum Server {
 }
 
 /// Asks until there is an answer, if the server may be away.
-async fn heard<T, A>(server: Server, ask: impl Fn() -> A) -> T
+async fn heard<T, A>(server: Server, ask: impl Fn() -> A) -> Result<T, Error>
 where
     A: IntoFuture<Output = Result<T, Error>>,
 {
@@ -67,7 +67,7 @@ where
                 // tidy: allow-sleep the other side is another process
                 tokio::time::sleep(LOOK).await;
             }
-            answer => return answer.unwrap(),
+            answer => return answer,
         }
     }
 }
@@ -85,7 +85,7 @@ async fn calls(client: Client, server: Server, caller: usize, end: Instant) -> S
         }
         let kind = Kind::ALL[(caller + n) % Kind::ALL.len()];
         let id = format!("{}-{caller}-{n}", kind.name());
-        let handle = heard(server, || client.start(errand, &id, id.clone())).await;
+        let handle = heard(server, || client.start(errand, &id, id.clone())).await.unwrap();
         if kind == Kind::Waits {
             // Every other event comes when it is waited for; the rest at once.
             if n % 2 == 0 {
@@ -93,11 +93,24 @@ async fn calls(client: Client, server: Server, caller: usize, end: Instant) -> S
                     let mut stage = handle.follow("stage");
                     async move { stage.next().await }
                 };
-                assert_eq!(heard(server, stage).await, Some(1), "{id}");
+                assert_eq!(heard(server, stage).await.unwrap(), Some(1), "{id}");
             }
             let bytes = if n < Kind::ALL.len() { FIRST_EVENT_BYTES } else { 1 };
             let go = "x".repeat(bytes);
-            heard(server, || handle.send_event("go", &go).id("1")).await;
+            heard(server, || handle.send_event("go", &go).id("1")).await.unwrap();
+        }
+        if kind == Kind::Works {
+            // Nobody waits for them: they come in while its body is at work, also to a server that does not know
+            // yet at which worker.
+            for event in ["1", "2", "3", "4", "5"] {
+                let sent = heard(server, || handle.send_event("go", "x").id(event)).await;
+                if let Err(error) = sent {
+                    assert_eq!(error.kind(), ErrorKind::Refused, "only when it is over: {error}");
+                    break;
+                }
+                // tidy: allow-sleep others are at work meanwhile
+                tokio::time::sleep(LOOK * 3).await;
+            }
         }
         match (kind, handle.result().await) {
             (Kind::Fails, Err(error)) => {
