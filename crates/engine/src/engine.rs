@@ -10,7 +10,7 @@ use backstitch_core::row::Row;
 use backstitch_core::run::Run;
 use backstitch_store::{AttentionRow, RunInfo, RunNo, Store, StoreError};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::calls;
 use crate::clock::Clock;
@@ -21,7 +21,7 @@ use crate::ids::Ids;
 use crate::live::{Alarm, LiveRuns, Mail};
 use crate::pending::PendingRuns;
 use crate::program::{Intercept, Program};
-use crate::recovery::{self, read_journal};
+use crate::recovery::{self, Suspects, read_journal};
 use crate::retention;
 use crate::workers::Workers;
 
@@ -126,7 +126,7 @@ pub(crate) struct Shared {
     pub alarm: Alarm,
     pub health: Health,
     /// One run at a time of those that were in flight at two crashes in a row.
-    pub suspects: Arc<Semaphore>,
+    pub suspects: Arc<Suspects>,
     pub ids: Ids,
     /// By name, then by version.
     pub programs: HashMap<String, HashMap<String, Arc<dyn Program>>>,
@@ -183,7 +183,7 @@ impl Shared {
             live: LiveRuns::default(),
             alarm: Alarm::default(),
             health: Health::default(),
-            suspects: Arc::new(Semaphore::new(1)),
+            suspects: Arc::default(),
             ids,
             programs,
             successors: Mutex::default(),

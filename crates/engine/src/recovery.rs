@@ -4,12 +4,12 @@
 //! read is left alone and listed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use backstitch_core::row::{Row, RowError};
 use backstitch_store::{ErrorKind as StoreErrorKind, RunInfo, RunNo};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::calls;
 use crate::driver::{Driver, Origin, unreadable};
@@ -196,26 +196,43 @@ impl AllLoaded {
 /// does so at once, mostly; one that has a long body must not keep all others waiting for its end.
 const TRIAL: Duration = Duration::from_secs(30);
 
-/// The turn of a run that was in flight at two crashes in a row. It is over when this is dropped, or when the
-/// trial has lasted long enough. They are tried one at a time; each whose body is longer than its trial makes room
-/// for one more, so that a thousand of those are tried in ten rounds.
+/// After so many that the process has survived there is room for one more at a time.
+const SURVIVED_FOR_ONE_MORE: u32 = 4;
+
+/// Where runs wait that were in flight at two crashes in a row. They are tried one at a time, so that the one that
+/// kills the process is found; more at a time the longer it lives, so that a thousand others do not wait for hours.
+pub(crate) struct Suspects {
+    places: Arc<Semaphore>,
+    survived: AtomicU32,
+}
+
+/// The turn of such a run. It is over when this is dropped, or when the trial has lasted long enough.
 pub(crate) struct Turn {
     _over: oneshot::Sender<()>,
 }
 
-impl Turn {
-    async fn of(shared: &Arc<Shared>) -> Turn {
-        let suspects = shared.suspects.clone();
-        let permit = suspects.clone().acquire_owned().await;
-        let permit = permit.expect("the semaphore is never closed");
+impl Default for Suspects {
+    fn default() -> Suspects {
+        Suspects { places: Arc::new(Semaphore::new(1)), survived: AtomicU32::new(0) }
+    }
+}
+
+impl Suspects {
+    async fn turn(self: Arc<Self>, shared: &Arc<Shared>) -> Turn {
+        let place = self.places.clone().acquire_owned().await;
+        let place = place.expect("the semaphore is never closed");
         let (over, is_over) = oneshot::channel();
         let clock = shared.clock.clone();
         shared.runtime.spawn(async move {
-            tokio::select! {
-                _ = is_over => {}
-                () = clock.chore(TRIAL) => suspects.add_permits(1),
-            }
-            drop(permit);
+            let more = tokio::select! {
+                _ = is_over => {
+                    let survived = self.survived.fetch_add(1, Ordering::Relaxed) + 1;
+                    survived.is_multiple_of(SURVIVED_FOR_ONE_MORE)
+                }
+                () = clock.chore(TRIAL) => true,
+            };
+            self.places.add_permits(usize::from(more));
+            drop(place);
         });
         Turn { _over: over }
     }
@@ -252,7 +269,7 @@ async fn take_over(shared: Arc<Shared>, info: RunInfo, seat: Seat, all_loaded: A
             // It was in flight at two crashes in a row: last, and one at a time.
             all_loaded.wait(&shared).await;
             let turn = tokio::select! {
-                turn = Turn::of(&shared) => Some(turn),
+                turn = shared.suspects.clone().turn(&shared) => Some(turn),
                 () = driver.until_killed() => None,
                 () = shared.stop_asked() => return,
             };

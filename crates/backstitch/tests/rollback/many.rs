@@ -155,15 +155,15 @@ async fn attempts(ctx: Ctx, name: String) -> Result<String> {
     .await
 }
 
-async fn crashed_twice(stage: &Stage) {
+async fn crashed_twice(stage: &Stage, names: &[&str]) {
     let setup = |b: backstitch::Builder| b.register(attempts);
     let app = stage.open(setup).await;
-    for name in ["x", "y", "z"] {
-        app.start(attempts, name, name.to_owned()).await.unwrap();
+    for name in names {
+        app.start(attempts, *name, (*name).to_owned()).await.unwrap();
         stage.sees(&format!("{name} 1")).await;
     }
     let app = stage.open(setup).await;
-    for name in ["x", "y", "z"] {
+    for name in names {
         stage.sees(&format!("{name} 2")).await;
     }
     app.start(attempts, "fresh", "fresh".to_owned()).await.unwrap();
@@ -184,7 +184,7 @@ async fn result(app: &App, id: &str) -> String {
 #[tokio::test]
 async fn s5_runs_in_flight_at_two_crashes_in_a_row_are_recovered_last_and_one_at_a_time() {
     let stage = Stage::new();
-    crashed_twice(&stage).await;
+    crashed_twice(&stage, &["x", "y", "z"]).await;
     let app = stage.open(|b| b.register(attempts)).await;
     stage.sees("fresh 2").await;
     let mut begun = Vec::new();
@@ -202,9 +202,25 @@ async fn s5_runs_in_flight_at_two_crashes_in_a_row_are_recovered_last_and_one_at
 }
 
 #[tokio::test]
+async fn s5_the_longer_the_process_lives_the_more_are_tried_at_a_time() {
+    let stage = Stage::new();
+    crashed_twice(&stage, &["u", "v", "w", "x", "y", "z"]).await;
+    let app = stage.open(|b| b.register(attempts)).await;
+    stage.sees("fresh 2").await;
+    for ended in 0..4 {
+        let begun = third_attempts(&stage).await;
+        assert_eq!(begun.len(), ended + 1, "{begun:?}");
+        let newest = begun.last().unwrap();
+        stage.gates.open(newest);
+        assert_eq!(result(&app, &newest[..1]).await, *newest);
+    }
+    assert_eq!(third_attempts(&stage).await.len(), 6, "two at a time");
+}
+
+#[tokio::test]
 async fn s5_a_suspect_that_is_held_lets_the_next_one_be_tried() {
     let stage = Stage::new();
-    crashed_twice(&stage).await;
+    crashed_twice(&stage, &["x", "y", "z"]).await;
     // Two of the three cannot go on: one is paused, one has no code.
     let app = stage.open(|b| b).await;
     for name in ["x", "y", "z"] {
