@@ -3,7 +3,7 @@
 use backstitch_core::id::RunId;
 use backstitch_core::status::Status;
 use backstitch_engine::Engine;
-use backstitch_store::{RunInfo, RunNo};
+use backstitch_store::{AttentionPlace, RunInfo, RunNo};
 
 use crate::attribute::IntoAttribute;
 use crate::error::Error;
@@ -85,7 +85,7 @@ impl Client {
     /// Trouble of the store.
     pub async fn attention(&self, limit: usize) -> Result<Vec<Attention>, Error> {
         let mut items = Vec::new();
-        for item in self.engine.attention(limit).await? {
+        for item in self.engine.attention(AttentionPlace::START, limit).await? {
             let new = match self.engine.info(item.run).await {
                 Ok(info) => info.new,
                 // Settled and deleted a moment ago.

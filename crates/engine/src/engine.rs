@@ -8,7 +8,7 @@ use backstitch_core::id::RunId;
 use backstitch_core::limits::{EVENTS_KEPT_MAX_DEFAULT, FAILURE_MESSAGE_BYTES_MAX, RunLimits};
 use backstitch_core::row::Row;
 use backstitch_core::run::Run;
-use backstitch_store::{AttentionRow, RunInfo, RunNo, Store, StoreError};
+use backstitch_store::{AttentionPlace, AttentionRow, RunInfo, RunNo, Store, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -417,17 +417,24 @@ impl Engine {
     ///
     /// # Errors
     /// Trouble of the store.
-    pub async fn attention(&self, limit: usize) -> Result<Vec<AttentionRow>, Error> {
-        let mut items = self.shared.store.attention(limit).await?;
+    pub async fn attention(
+        &self,
+        after: AttentionPlace,
+        limit: usize,
+    ) -> Result<Vec<AttentionRow>, Error> {
+        let mut items = self.shared.store.attention(after, limit).await?;
         let left_alone = self.shared.left_alone.lock().expect("no code runs under this lock");
-        items.extend(left_alone.iter().map(|(run, why)| AttentionRow {
+        let unreadable = left_alone.iter().map(|(run, why)| AttentionRow {
             run: *run,
             seq: 0,
             ord: 0,
             kind: "unreadable".into(),
             message: why.to_string(),
             opened_at_us: 0,
-        }));
+        });
+        items.extend(unreadable.filter(|item| item.place() > after));
+        items.sort_by_key(AttentionRow::place);
+        items.truncate(limit);
         Ok(items)
     }
 

@@ -11,7 +11,8 @@ use backstitch::core::id::RunId;
 use backstitch::core::inbox::InboxRow;
 use backstitch::store::memory::MemoryStore;
 use backstitch::store::{
-    Answer, AttentionRow, Call, Change, ErrorKind, RunInfo, RunNo, Store, StoreError, StoreFuture,
+    Answer, AttentionPlace, AttentionRow, Call, Change, ErrorKind, RunInfo, RunNo, Store,
+    StoreError, StoreFuture,
 };
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
@@ -257,8 +258,8 @@ impl Store for Disk {
         self.read(|inner| inner.expired(now_us, limit))
     }
 
-    fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
-        self.read(|inner| inner.attention(limit))
+    fn attention(&self, after: AttentionPlace, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
+        self.read(|inner| inner.attention(after, limit))
     }
 
     fn close(&self) -> StoreFuture<()> {

@@ -37,7 +37,8 @@ use bytes::Bytes;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use crate::{
-    Answer, AttentionRow, Call, Change, ErrorKind, RunInfo, RunNo, Store, StoreError, StoreFuture,
+    Answer, AttentionPlace, AttentionRow, Call, Change, ErrorKind, RunInfo, RunNo, Store,
+    StoreError, StoreFuture,
 };
 
 /// What is to go wrong, and what has. Clones are the same plan.
@@ -322,8 +323,8 @@ impl Store for FaultStore {
         self.pass(|inner| inner.expired(now_us, limit))
     }
 
-    fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
-        self.pass(|inner| inner.attention(limit))
+    fn attention(&self, after: AttentionPlace, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
+        self.pass(|inner| inner.attention(after, limit))
     }
 
     fn close(&self) -> StoreFuture<()> {

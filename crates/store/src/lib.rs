@@ -72,6 +72,33 @@ pub struct AttentionRow {
     pub opened_at_us: i64,
 }
 
+impl AttentionRow {
+    /// Where it stands in the list.
+    pub fn place(&self) -> AttentionPlace {
+        let AttentionRow { opened_at_us, run, seq, ord, .. } = *self;
+        AttentionPlace { opened_at_us, run, seq, ord }
+    }
+}
+
+/// A place in the list of open matters, which is in the order of these fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AttentionPlace {
+    /// When it was opened.
+    pub opened_at_us: i64,
+    /// The run.
+    pub run: RunNo,
+    /// The row of the journal that opened it.
+    pub seq: u64,
+    /// The step, or 0 for the run itself.
+    pub ord: u32,
+}
+
+impl AttentionPlace {
+    /// Before all that there can be.
+    pub const START: AttentionPlace =
+        AttentionPlace { opened_at_us: i64::MIN, run: RunNo(0), seq: 0, ord: 0 };
+}
+
 /// A journal row that has just become durable.
 #[derive(Clone, Debug)]
 pub struct CommittedRow {
@@ -148,8 +175,8 @@ pub trait Store: Send + Sync + 'static {
     /// not called. Those that expired first come first.
     fn expired(&self, now_us: i64, limit: usize) -> StoreFuture<Vec<RunNo>>;
 
-    /// Open attention items, oldest first.
-    fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>>;
+    /// Open attention items, oldest first, behind `after`.
+    fn attention(&self, after: AttentionPlace, limit: usize) -> StoreFuture<Vec<AttentionRow>>;
 
     /// Whether the run may be worked on now; asked right before each attempt begins. Once it has said no to a
     /// run that has a driver, whoever works on the store gives that driver up. For a store that its owner has

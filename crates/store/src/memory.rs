@@ -17,8 +17,8 @@ use tokio::sync::watch;
 
 use crate::role::Role;
 use crate::{
-    AfterSync, Answer, AttentionRow, Call, Change, ErrorKind, NowUs, RunInfo, RunNo, Store,
-    StoreError, StoreFuture,
+    AfterSync, Answer, AttentionPlace, AttentionRow, Call, Change, ErrorKind, NowUs, RunInfo,
+    RunNo, Store, StoreError, StoreFuture,
 };
 use data::Data;
 
@@ -150,8 +150,8 @@ impl Store for MemoryStore {
         self.read(|data| data.expired(now_us, limit))
     }
 
-    fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
-        self.read(|data| data.attention(limit))
+    fn attention(&self, after: AttentionPlace, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
+        self.read(|data| data.attention(after, limit))
     }
 
     fn close(&self) -> StoreFuture<()> {

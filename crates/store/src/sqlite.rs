@@ -46,8 +46,8 @@ use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
 use crate::{
-    AfterSync, Answer, AttentionRow, Call, Change, ErrorKind, NowUs, RunInfo, RunNo, Store,
-    StoreError, StoreFuture,
+    AfterSync, Answer, AttentionPlace, AttentionRow, Call, Change, ErrorKind, NowUs, RunInfo,
+    RunNo, Store, StoreError, StoreFuture,
 };
 pub use backup::backup;
 use commit::Committer;
@@ -251,8 +251,8 @@ impl Store for SqliteStore {
         self.readers.read(move |connection| deletion::expired(connection, now_us, limit))
     }
 
-    fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
-        self.readers.read(move |connection| query::attention(connection, limit))
+    fn attention(&self, after: AttentionPlace, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
+        self.readers.read(move |connection| query::attention(connection, after, limit))
     }
 
     fn close(&self) -> StoreFuture<()> {

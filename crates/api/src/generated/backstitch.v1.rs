@@ -1212,6 +1212,21 @@ pub struct FindRequest {
 pub struct AttentionRequest {
     #[prost(uint32, tag = "1")]
     pub limit: u32,
+    /// Only what is behind this place; from the start, if left out.
+    #[prost(message, optional, tag = "2")]
+    pub after: ::core::option::Option<AttentionPlace>,
+}
+/// A place in the list, which is in the order of these fields.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AttentionPlace {
+    #[prost(int64, tag = "1")]
+    pub opened_at_us: i64,
+    #[prost(int64, tag = "2")]
+    pub run: i64,
+    #[prost(uint64, tag = "3")]
+    pub seq: u64,
+    #[prost(uint32, tag = "4")]
+    pub ord: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AttentionPage {

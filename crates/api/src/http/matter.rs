@@ -9,6 +9,9 @@ use utoipa::ToSchema;
 pub struct Matters {
     /// The open matters.
     pub attention: Vec<Matter>,
+    /// What to ask with (`cursor`) for the next page; absent when there is none.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
 }
 
 /// An open matter.

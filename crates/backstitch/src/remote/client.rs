@@ -21,8 +21,8 @@ use backstitch_engine::start::{StartAnswer, StartRequest};
 use backstitch_engine::verbs::Sent;
 use backstitch_engine::{Clock, Engine, EngineOptions, Error};
 use backstitch_store::{
-    Answer, AttentionRow, Call, Change, ErrorKind as StoreErrorKind, RunInfo, RunNo, Store,
-    StoreError, StoreFuture,
+    Answer, AttentionPlace, AttentionRow, Call, Change, ErrorKind as StoreErrorKind, RunInfo,
+    RunNo, Store, StoreError, StoreFuture,
 };
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -282,13 +282,23 @@ impl Store for ClientStore {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
+    fn attention(&self, after: AttentionPlace, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
         let mut stub = self.stub.clone();
-        let request = api::AttentionRequest { limit: limit_of(limit) };
-        let made = |page: api::AttentionPage| {
-            Ok(page.items.into_iter().map(words::attention_row).collect())
-        };
-        read(async move { stub.attention(request).await }, made)
+        Box::pin(async move {
+            let mut items: Vec<AttentionRow> = Vec::new();
+            while items.len() < limit {
+                let after = items.last().map_or(after, AttentionRow::place);
+                let (after, limit) = (words::attention_place(after), limit_of(limit - items.len()));
+                let page =
+                    stub.attention(api::AttentionRequest { limit, after: Some(after) }).await;
+                let page = page.map_err(|status| words::store_error(&status))?.into_inner();
+                if page.items.is_empty() {
+                    break;
+                }
+                items.extend(page.items.into_iter().map(words::attention_row));
+            }
+            Ok(items)
+        })
     }
 
     fn close(&self) -> StoreFuture<()> {

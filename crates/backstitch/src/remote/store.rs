@@ -11,8 +11,8 @@ use backstitch_core::attribute::AttributeValue;
 use backstitch_core::id::RunId;
 use backstitch_core::inbox::InboxRow;
 use backstitch_store::{
-    AfterSync, Answer, Append, AttentionRow, Call, Change, CommittedRow, ErrorKind, RunInfo, RunNo,
-    Store, StoreError, StoreFuture,
+    AfterSync, Answer, Append, AttentionPlace, AttentionRow, Call, Change, CommittedRow, ErrorKind,
+    RunInfo, RunNo, Store, StoreError, StoreFuture,
 };
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -212,7 +212,7 @@ impl Store for WorkerStore {
         ready(Ok(Vec::new()))
     }
 
-    fn attention(&self, _: usize) -> StoreFuture<Vec<AttentionRow>> {
+    fn attention(&self, _: AttentionPlace, _: usize) -> StoreFuture<Vec<AttentionRow>> {
         ready(Ok(Vec::new()))
     }
 

@@ -7,7 +7,8 @@ use backstitch::core::event::Event;
 use backstitch::core::inbox::{InboxKind, InboxRow, Verb};
 use backstitch::store::memory::MemoryStore;
 use backstitch::store::{
-    Answer, Append, AttentionRow, Call, Change, InboxPut, RunInfo, RunNo, Store, StoreFuture,
+    Answer, Append, AttentionPlace, AttentionRow, Call, Change, InboxPut, RunInfo, RunNo, Store,
+    StoreFuture,
 };
 use backstitch::{AttributeValue, Payload, RunId};
 use bytes::Bytes;
@@ -173,8 +174,8 @@ impl Store for Wrapped {
         self.inner.expired(now_us, limit)
     }
 
-    fn attention(&self, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
-        self.inner.attention(limit)
+    fn attention(&self, after: AttentionPlace, limit: usize) -> StoreFuture<Vec<AttentionRow>> {
+        self.inner.attention(after, limit)
     }
 
     fn close(&self) -> StoreFuture<()> {

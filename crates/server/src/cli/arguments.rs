@@ -211,6 +211,9 @@ pub enum Ask {
     },
     /// Lists what only a person can settle.
     Attention {
+        /// Where the page before ended.
+        #[arg(long)]
+        cursor: Option<String>,
         /// At most so many.
         #[arg(long, default_value_t = 50)]
         limit: usize,

@@ -258,13 +258,14 @@ impl Asker {
         }
     }
 
-    pub async fn attention(&self, limit: usize) -> Result<Matters, Fault> {
+    pub async fn attention(&self, cursor: Option<&str>, limit: usize) -> Result<Matters, Fault> {
         match &self.whom {
             Whom::Server(server) => {
                 let asking = Asking::get(vec!["v1", "attention"]);
+                let asking = asking.with("cursor", cursor.map(str::to_owned));
                 server.ask(asking.with("limit", Some(limit.to_string()))).await
             }
-            Whom::File(service) => Ok(service.attention(Some(limit)).await?),
+            Whom::File(service) => Ok(service.attention(cursor, Some(limit)).await?),
         }
     }
 

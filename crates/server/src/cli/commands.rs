@@ -59,7 +59,7 @@ pub async fn run(talk: &Talk, asked: Ask) -> Result<(), Fault> {
             ask.asker.delete(&one, Asked { by: ask.by.clone(), reason }).await?;
             Ok(ask.paper.say(&serde_json::json!({ "deleted": one.id }), "deleted")?)
         }
-        Ask::Attention { limit } => ask.attention(limit).await,
+        Ask::Attention { cursor, limit } => ask.attention(cursor.as_deref(), limit).await,
         Ask::Workers => ask.workers().await,
         verb => ask.verb(verb).await,
     }
@@ -148,7 +148,11 @@ impl Asking {
         let rows = listing.executions.iter().map(row).collect();
         let head = ["id", "workflow", "status", "started", "closed"];
         self.paper.table(&head, rows, "no executions")?;
-        if let Some(cursor) = listing.next_cursor {
+        self.more(listing.next_cursor)
+    }
+
+    fn more(&self, next_cursor: Option<String>) -> Result<(), Fault> {
+        if let Some(cursor) = next_cursor {
             self.paper.line(&format!("\nmore: --cursor {cursor}"))?;
         }
         Ok(())
@@ -271,8 +275,8 @@ impl Asking {
         }
     }
 
-    async fn attention(&self, limit: usize) -> Result<(), Fault> {
-        let matters = self.asker.attention(limit).await?;
+    async fn attention(&self, cursor: Option<&str>, limit: usize) -> Result<(), Fault> {
+        let matters = self.asker.attention(cursor, limit).await?;
         if self.paper.json {
             return Ok(self.paper.json(&matters)?);
         }
@@ -290,7 +294,8 @@ impl Asking {
         };
         let rows = matters.attention.iter().map(row).collect();
         let head = ["id", "run", "step", "what", "since", "why"];
-        Ok(self.paper.table(&head, rows, "nothing waits for a person")?)
+        self.paper.table(&head, rows, "nothing waits for a person")?;
+        self.more(matters.next_cursor)
     }
 
     async fn workers(&self) -> Result<(), Fault> {

@@ -14,7 +14,7 @@ use backstitch_core::inbox::{InboxKind, Verb};
 use backstitch_engine::Engine;
 use backstitch_engine::events::EventPost;
 use backstitch_engine::life::RestartRequest;
-use backstitch_store::RunNo;
+use backstitch_store::{AttentionPlace, RunNo};
 use tonic::{Request, Response, Status, Streaming};
 use wire::client_server::{Client, ClientServer};
 
@@ -216,8 +216,9 @@ impl Client for ClientService {
         &self,
         request: Request<wire::AttentionRequest>,
     ) -> Result<Response<wire::AttentionPage>, Status> {
-        let limit = page(request.into_inner().limit);
-        let items = self.engine.attention(limit).await.map_err(words::status)?;
+        let wire::AttentionRequest { limit, after } = request.into_inner();
+        let after = after.map_or(AttentionPlace::START, words::attention_place);
+        let items = self.engine.attention(after, page(limit)).await.map_err(words::status)?;
         let items = items.into_iter().map(words::attention_item).collect();
         Ok(Response::new(wire::AttentionPage { items }))
     }

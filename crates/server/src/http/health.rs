@@ -40,6 +40,8 @@ pub(super) async fn readyz(State(shared): State<Shared>) -> Answered {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct AttentionQuery {
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
     /// At most so many: 1 to 1000; 50 if left out.
     #[serde(default, deserialize_with = "number")]
     #[param(minimum = 1, maximum = 1000)]
@@ -55,7 +57,7 @@ pub(super) async fn attention(
     State(shared): State<Shared>,
     Query(query): Query<AttentionQuery>,
 ) -> Answered {
-    ok(&shared.service.attention(query.limit).await?)
+    ok(&shared.service.attention(query.cursor.as_deref(), query.limit).await?)
 }
 
 /// Who runs workflows.

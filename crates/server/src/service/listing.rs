@@ -2,7 +2,7 @@
 
 use backstitch::core::attribute::AttributeValue;
 use backstitch::engine::ErrorKind;
-use backstitch::store::{RunInfo, RunNo};
+use backstitch::store::{AttentionPlace, RunInfo, RunNo};
 use backstitch_api::http::{
     Attribute, Listing, Matter, Matters, Problem, Status, Summary, Worker, Workers, Workflow,
 };
@@ -55,11 +55,7 @@ impl Service {
             None => RunNo(i64::MAX),
             Some(cursor) => {
                 let run = cursor.parse().ok().filter(|run| *run > 0).map(RunNo);
-                run.ok_or_else(|| {
-                    invalid(format!(
-                        "{cursor:?} is no cursor; take the `next_cursor` of the page before, or none"
-                    ))
-                })?
+                run.ok_or_else(|| no_cursor(cursor))?
             }
         };
         let (mut executions, mut scanned) = (Vec::new(), 0);
@@ -101,10 +97,22 @@ impl Service {
     /// Open matters that only a person can settle, oldest first.
     ///
     /// # Errors
-    /// `invalid` for a limit that cannot be; trouble of the store.
-    pub async fn attention(&self, at_most: Option<usize>) -> Result<Matters, Problem> {
+    /// `invalid` for a cursor or a limit that cannot be; trouble of the store.
+    pub async fn attention(
+        &self,
+        cursor: Option<&str>,
+        at_most: Option<usize>,
+    ) -> Result<Matters, Problem> {
+        let limit = limit(at_most)?;
+        let after = match cursor {
+            None => AttentionPlace::START,
+            Some(cursor) => place_of(cursor).ok_or_else(|| no_cursor(cursor))?,
+        };
+        let items = self.engine().attention(after, limit).await.map_err(told)?;
+        let last = items.last().filter(|_| items.len() == limit);
+        let next_cursor = last.map(|item| cursor_of(item.place()));
         let mut attention = Vec::new();
-        for item in self.engine().attention(limit(at_most)?).await.map_err(told)? {
+        for item in items {
             let new = match self.engine().info(item.run).await {
                 Ok(info) => info.new,
                 // Settled and deleted a moment ago.
@@ -121,7 +129,7 @@ impl Service {
                 opened_at: Some(item.opened_at_us).filter(|us| *us > 0).map(instant),
             });
         }
-        Ok(Matters { attention })
+        Ok(Matters { attention, next_cursor })
     }
 
     /// Who runs workflows here.
@@ -149,6 +157,28 @@ impl Service {
         });
         Workers { workers: built_in.into_iter().chain(connected).collect() }
     }
+}
+
+fn no_cursor(given: &str) -> Problem {
+    let way_out = "take the `next_cursor` of the page before, or none";
+    invalid(format!("{given:?} is no cursor; {way_out}"))
+}
+
+/// A place in the list of open matters as a cursor.
+fn cursor_of(place: AttentionPlace) -> String {
+    let AttentionPlace { opened_at_us, run, seq, ord } = place;
+    format!("{opened_at_us}.{}.{seq}.{ord}", run.0)
+}
+
+fn place_of(cursor: &str) -> Option<AttentionPlace> {
+    let mut parts = cursor.split('.');
+    let place = AttentionPlace {
+        opened_at_us: parts.next()?.parse().ok()?,
+        run: RunNo(parts.next()?.parse().ok()?),
+        seq: parts.next()?.parse().ok()?,
+        ord: parts.next()?.parse().ok()?,
+    };
+    parts.next().is_none().then_some(place)
 }
 
 fn workflows(known: Vec<(String, String)>) -> Vec<Workflow> {

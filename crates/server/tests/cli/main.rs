@@ -4,6 +4,7 @@
 
 mod asking;
 mod backup;
+mod lists;
 mod runs;
 mod serving;
 mod workers;

@@ -84,3 +84,31 @@ async fn what_is_stuck_is_told_and_settled() {
     assert_eq!(result.at("/rollback/outcome"), "incomplete");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn open_matters_come_in_pages_and_each_once() {
+    let server = Server::begin().await;
+    for id in ["a", "b", "c", "d", "e"] {
+        server.post("/v1/executions", &format!(r#"{{"id":"{id}","workflow":"owing"}}"#)).await;
+        let stuck = server.get(&format!("/v1/executions/{id}/result?wait_ms=50000")).await;
+        assert_eq!(stuck.at("/status"), "stuck", "{stuck:?}");
+    }
+    let (mut ids, mut cursor) = (String::new(), String::new());
+    loop {
+        let page = server.get(&format!("/v1/attention?limit=2{cursor}")).await;
+        assert_eq!(page.status, 200, "{page:?}");
+        let matters = page.json()["attention"].as_array().expect("a list").clone();
+        ids.extend(matters.iter().map(|matter| matter["id"].as_str().expect("a text")));
+        match page.json()["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(ids, "abcde", "the oldest one first");
+    for none in ["", "7", "1.2.3", "1.2.3.4.5", "1.2.-3.4", "x.1.1.1"] {
+        let refused = server.get(&format!("/v1/attention?cursor={none}")).await;
+        assert_eq!((refused.status, refused.at("/code").as_str()), (422, "invalid"), "{none:?}");
+        assert!(refused.at("/detail").contains("is no cursor"), "{refused:?}");
+    }
+    server.stop().await;
+}

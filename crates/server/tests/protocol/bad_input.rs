@@ -3,6 +3,7 @@
 use backstitch_api::worker as wire;
 use backstitch_api::worker::refused::Why;
 use backstitch_core::status::Status;
+use backstitch_store::AttentionPlace;
 use tonic::Code;
 use wire::from_worker::Message as Said;
 
@@ -93,8 +94,11 @@ async fn a_row_that_does_not_follow_is_refused_and_the_run_is_listed() {
         assert!(refused.message.contains(words), "{refused:?}");
         assert_eq!(peer.engine.journal(started.run).await.expect("it can be read").len(), 1);
         worker.ping().await;
-        let listed = peer.engine.attention(10).await.expect("it can be listed");
+        let listed =
+            peer.engine.attention(AttentionPlace::START, 10).await.expect("it can be listed");
         assert!(listed.len() == 1 && listed[0].message.contains(words), "{listed:?}");
+        let behind = peer.engine.attention(listed[0].place(), 10).await.expect("it can be listed");
+        assert!(behind.is_empty(), "it is listed once: {behind:?}");
         // All other runs go on.
         peer.begin("b").await;
         assert_eq!(worker.lease().await.lease.id, "b");
@@ -105,7 +109,13 @@ async fn a_row_that_does_not_follow_is_refused_and_the_run_is_listed() {
         let mut run = mended.lease().await;
         let row = run.row().expect("the code asks for a step");
         mended.write(row).await;
-        assert!(peer.engine.attention(10).await.expect("it can be listed").is_empty());
+        assert!(
+            peer.engine
+                .attention(AttentionPlace::START, 10)
+                .await
+                .expect("it can be listed")
+                .is_empty()
+        );
     }
 }
 

@@ -9,7 +9,10 @@ use backstitch_core::status::Status;
 use super::Subject;
 use super::bench::{Bench, assert_appended, assert_refused};
 use super::changes::{draft, guard, new_put, update};
-use crate::{Answer, Append, AttentionChange, ExecutionUpdate, Guard, InboxPut, Refusal, RunNo};
+use crate::{
+    Answer, Append, AttentionChange, AttentionPlace, ExecutionUpdate, Guard, InboxPut, Refusal,
+    RunNo,
+};
 
 /// A journal is read back as it was written, in pages of any size.
 pub async fn rows_come_back_in_order_and_byte_for_byte(subject: impl Subject) {
@@ -211,7 +214,7 @@ pub async fn a_refused_append_changes_nothing(subject: impl Subject) {
     };
     assert_refused(bench.commit(append).await, Refusal::Unread(vec![InboxKind::Cancel]));
     assert_eq!(bench.store.run(run).await.unwrap(), before);
-    assert!(bench.store.attention(10).await.unwrap().is_empty());
+    assert!(bench.store.attention(AttentionPlace::START, 10).await.unwrap().is_empty());
     assert_eq!(bench.seqs(run).await, [1]);
 }
 

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use super::bench::{Bench, assert_appended};
-use crate::{Append, AttentionChange, AttentionRow};
+use crate::{Append, AttentionChange, AttentionPlace, AttentionRow};
 
 fn open(ord: u32, kind: &str) -> AttentionChange {
     AttentionChange::Open { ord, kind: kind.into(), message: format!("step {ord} needs a person") }
@@ -24,15 +24,19 @@ pub async fn attention_items_open_and_close_with_their_rows(subject: impl Subjec
         opened_at_us: at_us,
     };
     let both = vec![item(0, "blocked"), item(3, "undo_failed")];
-    assert_eq!(bench.store.attention(10).await.unwrap(), both);
+    assert_eq!(bench.store.attention(AttentionPlace::START, 10).await.unwrap(), both);
     let bench = bench.reopen().await;
-    assert_eq!(bench.store.attention(10).await.unwrap(), both);
+    assert_eq!(bench.store.attention(AttentionPlace::START, 10).await.unwrap(), both);
 
     let attention = vec![AttentionChange::Close { seq: 2, ord: 3 }];
     assert_appended(bench.commit(Append { attention, ..bench.new_append(run, 3) }).await);
-    assert_eq!(bench.store.attention(10).await.unwrap(), both[..1]);
+    assert_eq!(bench.store.attention(AttentionPlace::START, 10).await.unwrap(), both[..1]);
     bench.commit(opened).await;
-    assert_eq!(bench.store.attention(10).await.unwrap(), both[..1], "a repetition opens nothing");
+    assert_eq!(
+        bench.store.attention(AttentionPlace::START, 10).await.unwrap(),
+        both[..1],
+        "a repetition opens nothing"
+    );
 }
 
 /// Whoever has waited longest is met first.
@@ -46,8 +50,14 @@ pub async fn attention_items_are_listed_oldest_first(subject: impl Subject) {
         let attention = vec![open(1, "blocked")];
         assert_appended(bench.commit(Append { attention, ..bench.new_append(run, seq) }).await);
     }
-    let listed = bench.store.attention(10).await.unwrap();
+    let listed = bench.store.attention(AttentionPlace::START, 10).await.unwrap();
     let places: Vec<_> = listed.iter().map(|item| (item.run, item.seq)).collect();
     assert_eq!(places, [(second, 2), (first, 2), (second, 3)]);
-    assert_eq!(bench.store.attention(2).await.unwrap(), listed[..2]);
+    assert_eq!(bench.store.attention(AttentionPlace::START, 2).await.unwrap(), listed[..2]);
+    for (i, item) in listed.iter().enumerate() {
+        let rest = bench.store.attention(item.place(), 10).await.unwrap();
+        assert_eq!(rest, listed[i + 1..], "behind {i}");
+    }
+    let end = AttentionPlace { opened_at_us: i64::MAX, seq: u64::MAX, ..listed[0].place() };
+    assert!(bench.store.attention(end, 10).await.unwrap().is_empty());
 }

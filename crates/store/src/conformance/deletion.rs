@@ -8,7 +8,8 @@ use super::Subject;
 use super::bench::{Bench, assert_appended, assert_refused};
 use super::changes::{run_id, update};
 use crate::{
-    Answer, Append, AttentionChange, Call, Change, ExecutionUpdate, Refusal, RunInfo, RunNo, Start,
+    Answer, Append, AttentionChange, AttentionPlace, Call, Change, ExecutionUpdate, Refusal,
+    RunInfo, RunNo, Start,
 };
 
 impl Bench {
@@ -110,7 +111,7 @@ pub async fn b94_a_run_is_never_deleted_while_an_attention_item_is_open(subject:
     assert_eq!(bench.store.expired(i64::MAX, 10).await.unwrap(), []);
     let bench = bench.reopen().await;
     assert_refused(bench.commit(Change::Delete(run)).await, Refusal::Attention);
-    assert_eq!(bench.store.attention(10).await.unwrap().len(), 1);
+    assert_eq!(bench.store.attention(AttentionPlace::START, 10).await.unwrap().len(), 1);
 
     let attention = vec![AttentionChange::Close { seq: 2, ord: 3 }];
     let expects = crate::Expects::Closed;

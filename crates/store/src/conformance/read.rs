@@ -5,7 +5,7 @@ use backstitch_core::attribute::AttributeValue;
 use super::Subject;
 use super::bench::{Bench, assert_appended};
 use super::changes::run_id;
-use crate::{Answer, Change, RunInfo, RunNo};
+use crate::{Answer, AttentionPlace, Change, RunInfo, RunNo};
 
 fn numbers(runs: &[RunInfo]) -> Vec<RunNo> {
     runs.iter().map(|info| info.run).collect()
@@ -103,7 +103,7 @@ pub async fn reads_of_what_is_not_there_are_empty(subject: impl Subject) {
     }
     assert!(bench.store.open_runs(RunNo(0), 10).await.unwrap().is_empty());
     assert!(bench.store.runs(RunNo(i64::MAX), 10).await.unwrap().is_empty());
-    assert!(bench.store.attention(10).await.unwrap().is_empty());
+    assert!(bench.store.attention(AttentionPlace::START, 10).await.unwrap().is_empty());
     assert!(bench.store.calls(RunNo(0), 10).await.unwrap().is_empty());
     assert!(bench.store.expired(i64::MAX, 10).await.unwrap().is_empty());
     let value = AttributeValue::Flag(true);

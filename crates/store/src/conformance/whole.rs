@@ -7,7 +7,7 @@ use backstitch_core::inbox::{InboxKind, InboxRow};
 use backstitch_core::row::Row;
 
 use super::marks::MARK;
-use crate::{AttentionRow, Call, RunInfo, RunNo, Store};
+use crate::{AttentionPlace, AttentionRow, Call, RunInfo, RunNo, Store};
 
 /// What all reads of a store have given. Read while nothing is being written.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +76,7 @@ impl Whole {
             open: open.iter().map(|info| info.run).collect(),
             calls: store.calls(RunNo(i64::MIN), all).await.expect("the store works"),
             expired: store.expired(i64::MAX, all).await.expect("the store works"),
-            attention: store.attention(all).await.expect("the store works"),
+            attention: store.attention(AttentionPlace::START, all).await.expect("the store works"),
         };
         whole.check();
         whole

@@ -8,7 +8,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use crate::rules::{Accepted, Tail, Unread};
-use crate::{AttentionRow, ExecutionUpdate, NewExecution, RunInfo, RunNo};
+use crate::{AttentionPlace, AttentionRow, ExecutionUpdate, NewExecution, RunInfo, RunNo};
 
 /// How many bits of a place count the rows of one run: 268 million, which no run that is still
 /// replayed can come near. What is left numbers 34 thousand million runs.
@@ -234,12 +234,20 @@ pub(super) fn accepted(
         .optional()
 }
 
-pub(super) fn attention(connection: &Connection, limit: usize) -> Result<Vec<AttentionRow>> {
+pub(super) fn attention(
+    connection: &Connection,
+    after: AttentionPlace,
+    limit: usize,
+) -> Result<Vec<AttentionRow>> {
     let mut query = connection.prepare_cached(
         "SELECT run_no, seq, ord, kind, message, opened_at_us FROM attention
-         ORDER BY opened_at_us, run_no, seq, ord LIMIT ?1",
+         WHERE (opened_at_us, run_no, seq, ord) > (?1, ?2, ?3, ?4)
+         ORDER BY opened_at_us, run_no, seq, ord LIMIT ?5",
     )?;
-    let rows = query.query_map([at_most(limit)], |row| {
+    let AttentionPlace { opened_at_us, run, seq, ord } = after;
+    // What cannot be stored is behind everything that is.
+    let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+    let rows = query.query_map(params![opened_at_us, run.0, seq, ord, at_most(limit)], |row| {
         Ok(AttentionRow {
             run: RunNo(row.get(0)?),
             seq: row.get::<_, i64>(1)? as u64,

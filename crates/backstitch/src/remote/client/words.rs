@@ -10,8 +10,8 @@ use backstitch_engine::host::Awaited;
 use backstitch_engine::start::{Conflict, Retention, Reuse, StartAnswer, StartRequest};
 use backstitch_engine::{Error, ErrorKind};
 use backstitch_store::{
-    AttentionRow, ErrorKind as StoreErrorKind, ExecutionUpdate, NewExecution, RunInfo, RunNo,
-    StoreError,
+    AttentionPlace, AttentionRow, ErrorKind as StoreErrorKind, ExecutionUpdate, NewExecution,
+    RunInfo, RunNo, StoreError,
 };
 use prost::Message;
 use tonic::{Code, Status};
@@ -122,6 +122,11 @@ pub(super) fn inbox_rows(rows: Vec<api::InboxRow>) -> Result<Vec<InboxRow>, Stor
 pub(super) fn attention_row(item: api::AttentionItem) -> AttentionRow {
     let api::AttentionItem { run, seq, ord, kind, message, opened_at_us } = item;
     AttentionRow { run: RunNo(run), seq, ord, kind, message, opened_at_us }
+}
+
+pub(super) fn attention_place(place: AttentionPlace) -> api::AttentionPlace {
+    let AttentionPlace { opened_at_us, run, seq, ord } = place;
+    api::AttentionPlace { opened_at_us, run: run.0, seq, ord }
 }
 
 fn not_understood(what: &str) -> StoreError {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use backstitch_api::client as wire;
 use backstitch_engine::start::{Conflict, Retention, Reuse, StartAnswer, StartRequest};
 use backstitch_engine::{Error, ErrorKind};
-use backstitch_store::{AttentionRow, RunInfo};
+use backstitch_store::{AttentionPlace, AttentionRow, RunInfo, RunNo};
 use prost::Message;
 use tonic::{Code, Response, Status};
 use wire::problem::Kind;
@@ -102,6 +102,11 @@ fn run_info(info: RunInfo) -> wire::RunInfo {
 pub(super) fn attention_item(row: AttentionRow) -> wire::AttentionItem {
     let AttentionRow { run, seq, ord, kind, message, opened_at_us } = row;
     wire::AttentionItem { run: run.0, seq, ord, kind, message, opened_at_us }
+}
+
+pub(super) fn attention_place(place: wire::AttentionPlace) -> AttentionPlace {
+    let wire::AttentionPlace { opened_at_us, run, seq, ord } = place;
+    AttentionPlace { opened_at_us, run: RunNo(run), seq, ord }
 }
 
 pub(super) fn invalid(message: impl Into<String>) -> Status {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::{Data, Run};
 use crate::rules::{Accepted, Facts, Tail, Unread};
-use crate::{AttentionRow, Call, RunInfo, RunNo};
+use crate::{AttentionPlace, AttentionRow, Call, RunInfo, RunNo};
 
 impl Data {
     pub(in crate::memory) fn journal(&self, run: RunNo, after: u64, limit: usize) -> Vec<Bytes> {
@@ -85,9 +85,14 @@ impl Data {
         expired.into_iter().take(limit).map(|(_, run)| run).collect()
     }
 
-    pub(in crate::memory) fn attention(&self, limit: usize) -> Vec<AttentionRow> {
-        let mut open: Vec<_> = self.attention.values().cloned().collect();
-        open.sort_by_key(|item| (item.opened_at_us, item.run, item.seq, item.ord));
+    pub(in crate::memory) fn attention(
+        &self,
+        after: AttentionPlace,
+        limit: usize,
+    ) -> Vec<AttentionRow> {
+        let behind = self.attention.values().filter(|item| item.place() > after);
+        let mut open: Vec<_> = behind.cloned().collect();
+        open.sort_by_key(AttentionRow::place);
         open.truncate(limit);
         open
     }
