@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use backstitch::IntoDuration;
 use backstitch_api::http::{
-    Asked, Execution, JournalRow, Outcome, Restart, Resume, SendEvent, SetAttributes,
+    Asked, Execution, JournalRow, Listing, Outcome, Restart, Resume, SendEvent, SetAttributes,
     StartExecution, Status, StepAsked, StepName, Value, WaitsFor,
 };
 
@@ -129,9 +129,9 @@ impl Asking {
             started_before: list.started_before,
             attribute,
             cursor: list.cursor,
-            limit: Some(list.limit),
+            limit: None,
         };
-        let listing = self.asker.list(filter, value).await?;
+        let listing = self.found(filter, value, list.limit).await?;
         if self.paper.json {
             return Ok(self.paper.json(&listing)?);
         }
@@ -149,6 +149,25 @@ impl Asking {
         let head = ["id", "workflow", "status", "started", "closed"];
         self.paper.table(&head, rows, "no executions")?;
         self.more(listing.next_cursor)
+    }
+
+    /// Asks page by page, as a server looks through no more than so many executions at a time.
+    async fn found(
+        &self,
+        mut filter: Filter,
+        value: Option<String>,
+        limit: usize,
+    ) -> Result<Listing, Fault> {
+        let mut found = Vec::new();
+        loop {
+            filter.limit = Some(limit - found.len());
+            let page = self.asker.list(filter.clone(), value.clone()).await?;
+            found.extend(page.executions);
+            if page.next_cursor.is_none() || found.len() >= limit {
+                return Ok(Listing { executions: found, next_cursor: page.next_cursor });
+            }
+            filter.cursor = page.next_cursor;
+        }
     }
 
     fn more(&self, next_cursor: Option<String>) -> Result<(), Fault> {
