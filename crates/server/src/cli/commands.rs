@@ -1,12 +1,15 @@
 //! The commands that ask something.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use backstitch::IntoDuration;
 use backstitch_api::http::{
-    Asked, Execution, JournalRow, Listing, Outcome, Restart, Resume, SendEvent, SetAttributes,
-    StartExecution, Status, StepAsked, StepName, Value, WaitsFor,
+    Asked, Event, Execution, JournalRow, Listing, Outcome, Restart, Resume, SendEvent,
+    SetAttributes, StartExecution, Status, StepAsked, StepName, Value, WaitsFor,
 };
+
+use serde_json::value::RawValue;
 
 use super::arguments::{self, Ask, OfStep, One, Sure, Talk};
 use super::ask::{Asker, file_of};
@@ -244,16 +247,8 @@ impl Asking {
                 0 => (row.seq.to_string(), at.to_string()),
                 _ => (String::new(), String::new()),
             };
-            let mut said = serde_json::to_value(event).unwrap_or_default();
             let kind = event.kind.replace('_', " ");
-            if let Some(fields) = said.as_object_mut() {
-                fields.remove("kind");
-                fields.remove("place");
-            }
-            let said = match said.as_object().is_some_and(|fields| fields.is_empty()) {
-                true => String::new(),
-                false => said.to_string(),
-            };
+            let said = fields(event);
             let line = format!("{seq:>5}  {at:<12}  {kind:<22}  {}", clean(&said));
             self.paper.line(line.trim_end())?;
         }
@@ -420,6 +415,19 @@ impl Asking {
             false => "noted: it changes nothing, the execution is already there",
         };
         Ok(self.paper.say(&sent, said)?)
+    }
+}
+
+/// What an event says besides its kind, with values as they were written.
+fn fields(event: &Event) -> String {
+    let json = serde_json::to_string(event).expect("events are JSON by their types");
+    let mut fields: BTreeMap<String, Box<RawValue>> =
+        serde_json::from_str(&json).expect("events are objects by their type");
+    fields.remove("kind");
+    fields.remove("place");
+    match fields.is_empty() {
+        true => String::new(),
+        false => serde_json::to_string(&fields).expect("it was JSON before"),
     }
 }
 

@@ -170,3 +170,18 @@ fn an_execution_is_shown_live() {
     assert_eq!(lines.join("\n"), whole.trim_end(), "nothing is printed twice or left out");
     server.stop();
 }
+
+#[test]
+fn a_journal_shows_values_as_they_were_written() {
+    let folder = Folder::new("values");
+    let server = Running::dev(&folder, "a.db");
+    let deep = format!("{}7{}", "[".repeat(200), "]".repeat(200));
+    let values = [r#"{"n":1e400}"#, r#"{"n":1.50,"n":12345678901234567890123}"#, &deep];
+    for (i, value) in values.iter().enumerate() {
+        let id = format!("t-{i}");
+        assert_eq!(server.ask(&folder, &["start", "transfer", &id, value]).exit, 0);
+        let journal = server.ask(&folder, &["journal", &id]);
+        assert!(journal.out.contains(&format!(r#""value":{value}"#)), "{value}: {journal:?}");
+    }
+    server.stop();
+}
