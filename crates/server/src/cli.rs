@@ -7,6 +7,7 @@ mod confirm;
 mod demo;
 mod fault;
 mod files;
+mod looking;
 mod panics;
 mod paper;
 mod remote;

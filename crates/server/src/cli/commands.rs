@@ -1,20 +1,17 @@
 //! The commands that ask something.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use backstitch::IntoDuration;
 use backstitch_api::http::{
-    Asked, Event, Execution, JournalRow, Listing, Outcome, Restart, Resume, SendEvent,
-    SetAttributes, StartExecution, Status, StepAsked, StepName, Value, WaitsFor,
+    Asked, Listing, Outcome, Restart, Resume, SendEvent, SetAttributes, StartExecution, Status,
+    StepAsked, StepName, Value,
 };
-
-use serde_json::value::RawValue;
 
 use super::arguments::{self, Ask, OfStep, One, Sure, Talk};
 use super::ask::{Asker, file_of};
 use super::confirm::confirm;
-use super::fault::{Fault, NO_SUCCESS, NOT_OVER, UNREACHABLE, USAGE};
+use super::fault::{Fault, NO_SUCCESS, NOT_OVER, USAGE};
 use super::paper::{Paper, clean, instant, status};
 use crate::http::limits::WAIT_MAX;
 use crate::service::{Filter, Verb};
@@ -68,10 +65,11 @@ pub async fn run(talk: &Talk, asked: Ask) -> Result<(), Fault> {
     }
 }
 
-struct Asking {
-    asker: Asker,
-    paper: Paper,
-    by: Option<String>,
+/// Whom to ask, where the answers go, and who asks.
+pub struct Asking {
+    pub(super) asker: Asker,
+    pub(super) paper: Paper,
+    pub(super) by: Option<String>,
 }
 
 impl Asking {
@@ -176,81 +174,6 @@ impl Asking {
     fn more(&self, next_cursor: Option<String>) -> Result<(), Fault> {
         if let Some(cursor) = next_cursor {
             self.paper.line(&format!("\nmore: --cursor {cursor}"))?;
-        }
-        Ok(())
-    }
-
-    async fn show(&self, one: &One) -> Result<(), Fault> {
-        let execution = self.asker.show(one).await?;
-        if self.paper.json {
-            return Ok(self.paper.json(&execution)?);
-        }
-        let one = of_run(one, &execution)?;
-        self.paper.text(&self.asker.timeline(&one, self.paper.style).await?)?;
-        for line in asides(&execution) {
-            self.paper.line(&clean(&line))?;
-        }
-        Ok(())
-    }
-
-    /// Prints of the picture what cannot change any more, and the rest at the end.
-    async fn show_live(&self, one: &One) -> Result<(), Fault> {
-        if self.paper.json {
-            return self.journal(one, 0, true).await;
-        }
-        // Rows and pictures are of one run, also when a newer one begins meanwhile.
-        let one = &of_run(one, &self.asker.show(one).await?)?;
-        let mut rows = self.asker.follow(one, 0).await?;
-        let mut shown = 0;
-        loop {
-            let over = rows.next().await?.is_none();
-            let picture = self.asker.timeline(one, self.paper.style).await?;
-            let lines: Vec<&str> = picture.lines().collect();
-            // A picture of an open run ends with a line of rail and what the run is doing.
-            let settled = if over { lines.len() } else { lines.len().saturating_sub(2) };
-            for line in lines.iter().take(settled).skip(shown) {
-                self.paper.line(line)?;
-            }
-            shown = shown.max(settled);
-            if over {
-                return Ok(());
-            }
-        }
-    }
-
-    async fn journal(&self, one: &One, after: u64, follow: bool) -> Result<(), Fault> {
-        if follow {
-            let mut rows = self.asker.follow(one, after).await?;
-            while let Some(rows) = rows.next().await? {
-                rows.iter().try_for_each(|row| self.row(row))?;
-            }
-            return Ok(());
-        }
-        let mut after = after;
-        loop {
-            let page = self.asker.journal(one, after).await?;
-            page.rows.iter().try_for_each(|row| self.row(row))?;
-            match page.next_after {
-                Some(next) => after = next,
-                None => return Ok(()),
-            }
-        }
-    }
-
-    fn row(&self, row: &JournalRow) -> Result<(), Fault> {
-        if self.paper.json {
-            return Ok(self.paper.json(row)?);
-        }
-        let at = row.at.strftime("%H:%M:%S%.3f");
-        for (i, event) in row.events.iter().enumerate() {
-            let (seq, at) = match i {
-                0 => (row.seq.to_string(), at.to_string()),
-                _ => (String::new(), String::new()),
-            };
-            let kind = event.kind.replace('_', " ");
-            let said = fields(event);
-            let line = format!("{seq:>5}  {at:<12}  {kind:<22}  {}", clean(&said));
-            self.paper.line(line.trim_end())?;
         }
         Ok(())
     }
@@ -418,66 +341,11 @@ impl Asking {
     }
 }
 
-/// What an event says besides its kind, with values as they were written.
-fn fields(event: &Event) -> String {
-    let json = serde_json::to_string(event).expect("events are JSON by their types");
-    let mut fields: BTreeMap<String, Box<RawValue>> =
-        serde_json::from_str(&json).expect("events are objects by their type");
-    fields.remove("kind");
-    fields.remove("place");
-    match fields.is_empty() {
-        true => String::new(),
-        false => serde_json::to_string(&fields).expect("it was JSON before"),
-    }
-}
-
 /// What a person is asked about.
 fn named(one: &One) -> String {
     match one.run_id {
         None => format!("{:?}", one.id),
         Some(run_id) => format!("run {run_id} of {:?}", one.id),
-    }
-}
-
-/// The run that was found, whichever is the newest by now.
-fn of_run(one: &One, found: &Execution) -> Result<One, Fault> {
-    let run_id = found.run_id.parse();
-    Ok(one.of_run(run_id.map_err(|why: String| Fault::new(UNREACHABLE, why))?))
-}
-
-/// What is to be known of an execution and is not in its picture.
-fn asides(execution: &Execution) -> Vec<String> {
-    let mut lines: Vec<String> = execution.waits_for.iter().filter_map(waits_for).collect();
-    for block in &execution.blocks {
-        let step = block.step.as_ref().map(|step| format!(" {step:?}")).unwrap_or_default();
-        let what = block.what.replace('_', " ");
-        lines.push(format!("blocked: {what}{step}: {}", block.failure.message));
-    }
-    for matter in &execution.attention {
-        lines.push(format!("a person is needed: {}", matter.message));
-    }
-    for (name, value) in &execution.attributes {
-        let value = serde_json::to_string(value).unwrap_or_default();
-        lines.push(format!("{name} = {value}"));
-    }
-    if !lines.is_empty() {
-        lines.insert(0, String::new());
-    }
-    lines
-}
-
-/// What a run waits for, where its picture does not show it.
-fn waits_for(waits: &WaitsFor) -> Option<String> {
-    match waits {
-        WaitsFor::Event { name, types, .. } => {
-            let types = types.join(" or ");
-            Some(format!("waits at {name} for an event: {types}"))
-        }
-        WaitsFor::Worker { .. }
-        | WaitsFor::EarlierRun { .. }
-        | WaitsFor::Instant { .. }
-        | WaitsFor::Step { .. }
-        | WaitsFor::Person => None,
     }
 }
 

@@ -172,6 +172,28 @@ fn an_execution_is_shown_live() {
 }
 
 #[test]
+fn what_is_shown_live_and_waits_says_for_whom() {
+    let folder = Folder::new("waits");
+    let server = Running::dev(&folder, "a.db");
+    assert_eq!(server.ask(&folder, &["start", "fulfil", "o-1", STUCK]).exit, 0);
+    let mut show = command(&folder.0);
+    show.args(["--server", &server.url, "show", "o-1", "--follow"]).stdout(Stdio::piped());
+    let mut show = show.spawn().expect("it runs");
+    let lines = BufReader::new(show.stdout.take().expect("it was asked for")).lines();
+    let mut lines = lines.map(|line| line.expect("it is text"));
+    assert!(lines.any(|line| line.ends_with("not closed: stuck")), "it says what it is");
+    let next = lines.next().expect("it is not over");
+    assert!(next.starts_with("a person is needed: "), "{next}");
+    let waive = ["waive-undo", "o-1", "charge-card", "--yes"];
+    assert_eq!(server.ask(&folder, &waive).exit, 0);
+    let rest: Vec<String> = lines.collect();
+    assert!(rest.last().is_some_and(|line| line.contains("■    failed")), "{rest:#?}");
+    assert!(!rest.iter().any(|line| line.contains("person is needed")), "once: {rest:#?}");
+    assert!(show.wait().expect("it ends").success());
+    server.stop();
+}
+
+#[test]
 fn a_journal_shows_values_as_they_were_written() {
     let folder = Folder::new("values");
     let server = Running::dev(&folder, "a.db");
