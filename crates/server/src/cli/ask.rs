@@ -8,13 +8,11 @@ use backstitch_api::http::{
     Asked, EventAccepted, Execution, JournalPage, JournalRow, Listing, Matters, Outcome, Problem,
     Restart, SendEvent, Sent, StartExecution, Started, Workers,
 };
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use hyper::{Method, Response};
+use hyper::Method;
 
 use super::arguments::{One, Talk};
 use super::fault::{Fault, UNREACHABLE, USAGE};
-use super::remote::{Asking, Remote};
+use super::remote::{Asking, Coming, Remote};
 use crate::http::limits::WAIT_MAX;
 use crate::service::{Filter, Followed, Service, Target, Verb};
 
@@ -32,7 +30,7 @@ enum Whom {
 /// A journal that is followed.
 pub enum Rows {
     /// What a server sends, and what of it is not read yet.
-    Sent { response: Response<Incoming>, rest: Vec<u8> },
+    Sent { coming: Coming, rest: Vec<u8> },
     /// What stands in a file.
     Read(Box<Followed>),
 }
@@ -172,7 +170,7 @@ impl Asker {
                 let asking = self.get_of(one, &["journal"]);
                 let asking = asking.with("after", Some(after.to_string()));
                 let asking = Asking { accept: "text/event-stream", ..asking };
-                Ok(Rows::Sent { response: server.send(asking).await?, rest: Vec::new() })
+                Ok(Rows::Sent { coming: server.send(asking).await?, rest: Vec::new() })
             }
             Whom::File(service) => {
                 Ok(Rows::Read(Box::new(service.follow(&self.target(one), after).await?)))
@@ -280,9 +278,9 @@ impl Asker {
 impl Rows {
     /// The next rows; waits for them. `None` when the run is closed, and there are no more.
     pub async fn next(&mut self) -> Result<Option<Vec<JournalRow>>, Fault> {
-        let (response, rest) = match self {
+        let (coming, rest) = match self {
             Rows::Read(followed) => return Ok(followed.next().await?),
-            Rows::Sent { response, rest } => (response, rest),
+            Rows::Sent { coming, rest } => (coming, rest),
         };
         loop {
             if let Some(end) = rest.windows(2).position(|two| two == b"\n\n") {
@@ -293,11 +291,9 @@ impl Rows {
                     Frame::End => return Ok(None),
                 }
             }
-            match response.body_mut().frame().await {
-                Some(Ok(frame)) => {
-                    rest.extend(frame.into_data().unwrap_or_default());
-                }
-                Some(Err(_)) | None => {
+            match coming.piece().await? {
+                Some(piece) => rest.extend(piece),
+                None => {
                     let message = "the connection broke while the journal was followed; ask again";
                     return Err(Fault::new(UNREACHABLE, message));
                 }

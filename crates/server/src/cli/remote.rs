@@ -1,11 +1,13 @@
 //! Asking a server over HTTP.
 
+use std::time::Duration;
+
 use backstitch_api::http::Problem;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,9 +15,43 @@ use tokio::net::TcpStream;
 
 use super::fault::{Fault, UNREACHABLE, USAGE};
 
+/// How long connecting may take.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How long a server may be silent: longer than it waits for a result, and than its streams are between two beats.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
 /// A server.
+#[derive(Clone)]
 pub struct Remote {
     authority: String,
+}
+
+/// An answer that comes piece by piece.
+pub struct Coming {
+    from: Remote,
+    body: Incoming,
+}
+
+impl Coming {
+    /// The next piece; `None` at the end.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, Fault> {
+        match self.from.in_time(SILENCE_MAX, self.body.frame()).await? {
+            None => Ok(None),
+            Some(frame) => {
+                let frame = frame.map_err(|error| self.from.broken(&error))?;
+                Ok(Some(frame.into_data().unwrap_or_default()))
+            }
+        }
+    }
+
+    async fn whole(mut self) -> Result<Vec<u8>, Fault> {
+        let mut whole = Vec::new();
+        while let Some(piece) = self.piece().await? {
+            whole.extend(piece);
+        }
+        Ok(whole)
+    }
 }
 
 /// One request.
@@ -94,16 +130,15 @@ impl Remote {
     }
 
     /// Asks, and gives the answer as it is.
-    pub async fn bytes(&self, asking: Asking<'_>) -> Result<Bytes, Fault> {
-        let response = self.send(asking).await?;
-        let body = response.into_body().collect().await;
-        Ok(body.map_err(|error| self.broken(&error))?.to_bytes())
+    pub async fn bytes(&self, asking: Asking<'_>) -> Result<Vec<u8>, Fault> {
+        self.send(asking).await?.whole().await
     }
 
     /// Asks, and gives the answer as it comes.
-    pub async fn send(&self, asking: Asking<'_>) -> Result<Response<Incoming>, Fault> {
-        let stream =
-            TcpStream::connect(&self.authority).await.map_err(|error| self.away(&error))?;
+    pub async fn send(&self, asking: Asking<'_>) -> Result<Coming, Fault> {
+        let connecting = TcpStream::connect(&self.authority);
+        let stream = self.in_time(CONNECT_TIME_MAX, connecting).await?;
+        let stream = stream.map_err(|error| self.away(&error))?;
         let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = handshake.map_err(|error| self.broken(&error))?;
         tokio::spawn(async move { drop(connection.await) });
@@ -123,22 +158,36 @@ impl Remote {
         let request = request.body(body).map_err(|error| {
             Fault::new(USAGE, format!("that cannot be sent over HTTP: {error}"))
         })?;
-        let response = sender.send_request(request).await.map_err(|error| self.broken(&error))?;
-        if response.status().is_success() {
-            return Ok(response);
+        let response = self.in_time(SILENCE_MAX, sender.send_request(request)).await?;
+        let response = response.map_err(|error| self.broken(&error))?;
+        let status = response.status();
+        let coming = Coming { from: self.clone(), body: response.into_body() };
+        match status.is_success() {
+            true => Ok(coming),
+            false => Err(self.refusal(status, coming).await),
         }
-        Err(self.refusal(response).await)
     }
 
-    async fn refusal(&self, response: Response<Incoming>) -> Fault {
-        let status: StatusCode = response.status();
-        match response.into_body().collect().await {
-            Err(error) => self.broken(&error),
-            Ok(body) => match serde_json::from_slice::<Problem>(&body.to_bytes()) {
+    async fn refusal(&self, status: StatusCode, coming: Coming) -> Fault {
+        match coming.whole().await {
+            Err(fault) => fault,
+            Ok(body) => match serde_json::from_slice::<Problem>(&body) {
                 Ok(problem) => problem.into(),
                 Err(_) => self.not_ours(&format!("it answers {status}")),
             },
         }
+    }
+
+    async fn in_time<T>(&self, most: Duration, what: impl Future<Output = T>) -> Result<T, Fault> {
+        tokio::time::timeout(most, what).await.map_err(|_| {
+            let message = format!(
+                "the server at http://{} does not answer: nothing came from it for {} s; look at what it \
+                 does, and ask again",
+                self.authority,
+                most.as_secs()
+            );
+            Fault::new(UNREACHABLE, message)
+        })
     }
 
     fn away(&self, error: &std::io::Error) -> Fault {
@@ -176,4 +225,38 @@ fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+
+    /// Asks a server that says no more than `words`. The clock stands still but when nothing else happens.
+    async fn ask_one_that_says(words: &str) -> Fault {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
+        let address = listener.local_addr().expect("it has one");
+        let remote = Remote::new(&format!("http://{address}")).expect("that is a URL");
+        let silent = async {
+            let (mut stream, _) = listener.accept().await.expect("it is asked");
+            stream.write_all(words.as_bytes()).await.expect("it is read");
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            answer = remote.ask::<serde_json::Value>(Asking::get(vec!["v1"])) => answer.expect_err("no answer"),
+            () = silent => unreachable!("it is silent for ever"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_falls_silent_is_given_up() {
+        for words in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"] {
+            let Fault::Told { exit, message } = ask_one_that_says(words).await else {
+                panic!("{words:?}: it is told");
+            };
+            assert_eq!(exit, UNREACHABLE, "{message}");
+            assert!(message.contains("the server at http://127.0.0.1:"), "{message}");
+        }
+    }
 }
