@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Talk};
 use fault::Fault;
 
 /// Reads the arguments, does what they say, and gives the code to exit with (docs/cli.md).
@@ -45,6 +45,21 @@ pub fn main() -> ExitCode {
 }
 
 async fn run(Arguments { talk, command }: Arguments) -> Result<(), Fault> {
+    let refused = |message: &str| Err(Fault::new(fault::USAGE, message));
+    match (&talk, &command) {
+        (Talk { server: Some(_), .. }, Command::Dev(_) | Command::Server(_)) => {
+            return refused(
+                "--server is for those who ask a server; say where this one listens, with --listen",
+            );
+        }
+        (Talk { json: true, .. }, Command::Dev(_) | Command::Server(_)) => {
+            return refused("--json is for answers, and a server gives none here; leave it out");
+        }
+        (Talk { server: Some(_), store: Some(_), .. }, _) => {
+            return refused("--server asks a server and --store a file; say one of the two");
+        }
+        _ => {}
+    }
     match command {
         Command::Dev(dev) => serve::dev(dev, &talk).await,
         Command::Server(server) => serve::server(server, &talk).await,

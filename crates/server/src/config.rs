@@ -18,7 +18,7 @@ const ENV_OF_OTHERS: &[&str] = &["SERVER", "EXPLORE", "BUSY_SECONDS", "SOAK_SECO
 
 /// The settings, each with what it is if nobody says so, and what it means.
 pub const KEYS: &[(&str, &str, &str)] = &[
-    ("store", "sqlite:backstitch.db", "where executions are kept: sqlite:PATH"),
+    ("store", "sqlite:backstitch.db", "where executions are kept: sqlite:PATH, or PATH"),
     ("listen", "127.0.0.1:7070", "the address of the API"),
     ("insecure", "false", "listen on an address that others can reach, without any protection"),
     ("stop_grace", "10s", "how long requests, and bodies of steps, may take to end at a stop"),
@@ -154,10 +154,7 @@ impl Settings {
         })?;
         let duration = |text: &str| text.into_us().map(Duration::from_micros);
         let config = Config {
-            store: self.value("store", |text| match text.strip_prefix("sqlite:") {
-                Some(path) if !path.is_empty() => Ok(text.to_owned()),
-                Some(_) | None => Err("write sqlite:PATH, for example sqlite:backstitch.db".into()),
-            })?,
+            store: self.value("store", |text| Ok(format!("sqlite:{}", store_path(text)?)))?,
             listen: self.value("listen", |text| {
                 text.parse().map_err(|_| {
                     "write an IP address and a port, for example 127.0.0.1:7070".to_owned()
@@ -206,6 +203,21 @@ impl Settings {
             None => (default, key),
         };
         read(value).map_err(|why| ConfigError(format!("{place} is {value:?}: {why}")))
+    }
+}
+
+/// The file of a store, which is written as sqlite:PATH or as the path alone.
+///
+/// # Errors
+/// What it should be.
+pub fn store_path(text: &str) -> Result<&str, String> {
+    match text.split_once(':').unwrap_or(("sqlite", text)) {
+        ("sqlite", path) if !path.is_empty() => Ok(path),
+        ("http" | "https", _) => {
+            Err("that is a server, which is asked with --server; a store is a file, sqlite:PATH"
+                .into())
+        }
+        _ => Err("write sqlite:PATH, for example sqlite:backstitch.db".into()),
     }
 }
 

@@ -28,15 +28,9 @@ pub struct Arguments {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Whom to ask, and how")]
 pub struct Talk {
-    /// The server to ask.
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        env = "BACKSTITCH_SERVER",
-        default_value = SERVER_DEFAULT
-    )]
-    pub server: String,
+    /// The server to ask (default: BACKSTITCH_SERVER, or http://127.0.0.1:7070).
+    #[arg(long, global = true, value_name = "URL")]
+    pub server: Option<String>,
     /// A file, sqlite:PATH: to serve, or to ask instead of a server.
     #[arg(long, global = true, value_name = "URL")]
     pub store: Option<String>,
@@ -49,6 +43,19 @@ pub struct Talk {
     /// Who asks; stands in the journal.
     #[arg(long, global = true, env = "USER", hide_env = true, default_value = "the command line")]
     pub by: String,
+}
+
+impl Talk {
+    /// The server to ask, if no file is.
+    pub fn server(&self) -> String {
+        let server = self.server.clone().or_else(|| environment("BACKSTITCH_SERVER"));
+        server.unwrap_or_else(|| SERVER_DEFAULT.to_owned())
+    }
+}
+
+/// What is said there; nothing is not said.
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|said| !said.is_empty())
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,6 +13,7 @@ use hyper::Method;
 use super::arguments::{One, Talk};
 use super::fault::{Fault, UNREACHABLE, USAGE};
 use super::remote::{Asking, Coming, Remote};
+use crate::config::store_path;
 use crate::http::limits::WAIT_MAX;
 use crate::service::{Filter, Followed, Service, Target, Verb};
 
@@ -35,21 +36,14 @@ pub enum Rows {
     Read(Box<Followed>),
 }
 
-/// The URL of a store, of which the path alone may be given.
-pub fn store_url(given: &str) -> String {
-    match given.contains(':') {
-        true => given.to_owned(),
-        false => format!("sqlite:{given}"),
-    }
-}
-
 impl Asker {
     /// Finds out whom to ask.
     pub async fn new(talk: &Talk) -> Result<Asker, Fault> {
         let whom = match &talk.store {
-            None => Whom::Server(Remote::new(&talk.server)?),
+            None => Whom::Server(Remote::new(&talk.server())?),
             Some(store) => {
-                let client = Backstitch::connect(&store_url(store)).await;
+                let url = format!("sqlite:{}", path_of(store)?);
+                let client = Backstitch::connect(&url).await;
                 Whom::File(Service::new(client.map_err(crate::service::told)?))
             }
         };
@@ -336,8 +330,9 @@ pub fn file_of(talk: &Talk) -> Result<String, Fault> {
                        server need not run for it";
         return Err(Fault::new(USAGE, message));
     };
-    match store_url(store).strip_prefix("sqlite:") {
-        Some(path) => Ok(path.to_owned()),
-        None => Err(Fault::new(USAGE, format!("{store:?} is no file; write sqlite:PATH"))),
-    }
+    Ok(path_of(store)?.to_owned())
+}
+
+fn path_of(store: &str) -> Result<&str, Fault> {
+    store_path(store).map_err(|why| Fault::new(USAGE, format!("--store is {store:?}: {why}")))
 }

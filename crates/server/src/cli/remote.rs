@@ -119,8 +119,21 @@ impl Remote {
         if !matches!(uri.path(), "" | "/") {
             return Err(wrong("it has a path"));
         }
-        let host = uri.host().ok_or_else(|| wrong("it has no host"))?;
-        Ok(Remote { authority: format!("{host}:{}", uri.port_u16().unwrap_or(80)) })
+        // A `#` and what follows it is not in what was read.
+        if uri.query().is_some() || url.contains('#') {
+            return Err(wrong("it has more than a host and a port"));
+        }
+        let given = uri.authority().map_or("", |authority| authority.as_str());
+        if given.contains('@') {
+            return Err(wrong("it has a name or a password, and servers know none"));
+        }
+        let host =
+            uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it has no host"))?;
+        let port = match given.strip_prefix(host) {
+            Some("") => 80,
+            _ => uri.port_u16().ok_or_else(|| wrong("its port is none; a port is 1 to 65535"))?,
+        };
+        Ok(Remote { authority: format!("{host}:{port}") })
     }
 
     /// Asks, and reads the answer.

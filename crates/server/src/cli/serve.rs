@@ -7,7 +7,6 @@ use tokio::net::TcpListener;
 use tokio::signal;
 
 use super::arguments::{Dev, SERVER_DEFAULT, Server, Talk};
-use super::ask::store_url;
 use super::fault::{Fault, UNREACHABLE, USAGE};
 use super::files::connections_max;
 use super::panics;
@@ -20,23 +19,23 @@ use crate::service::{Service, told};
 /// How this program is called and whom it asks, for what people are told to type.
 pub fn command(talk: &Talk) -> String {
     let this = std::env::args().next().unwrap_or_else(|| "backstitch".to_owned());
-    match (&talk.store, talk.server.as_str()) {
+    match (&talk.store, talk.server.as_deref()) {
         (Some(store), _) => format!("{this} --store {store}"),
-        (None, SERVER_DEFAULT) => this,
-        (None, server) => format!("{this} --server {server}"),
+        (None, None | Some(SERVER_DEFAULT)) => this,
+        (None, Some(server)) => format!("{this} --server {server}"),
     }
 }
 
 /// A server on a file in this folder, with a worker.
 pub async fn dev(given: Dev, talk: &Talk) -> Result<(), Fault> {
     let settings = Settings::default()
-        .flag("store", talk.store.as_deref().map(store_url))
+        .flag("store", talk.store.clone())
         .flag("listen", given.listen)
         .flag("log", Some(given.log));
     let config = settings.read().map_err(usage)?;
     log(&config);
     let builder = dev::with_worker(Backstitch::open(&config.store));
-    let paper = Paper::new(talk.json);
+    let paper = Paper::new(false);
     let store = config.store.clone();
     serve(config, builder, |address| {
         let head = format!(
@@ -45,7 +44,7 @@ pub async fn dev(given: Dev, talk: &Talk) -> Result<(), Fault> {
         );
         paper.line(&head)?;
         paper.line("In another terminal:\n")?;
-        let asked = Talk { server: format!("http://{address}"), store: None, ..talk.clone() };
+        let asked = Talk { server: Some(format!("http://{address}")), store: None, ..talk.clone() };
         let this = command(&asked);
         let next = [
             ("demo", "starts a few executions; some of them roll back"),
@@ -72,7 +71,7 @@ pub async fn server(given: Server, talk: &Talk) -> Result<(), Fault> {
             // What is no text is none of ours.
             Some((name.into_string().ok()?, value.into_string().ok()?))
         }))
-        .flag("store", talk.store.as_deref().map(store_url))
+        .flag("store", talk.store.clone())
         .flag("listen", given.listen)
         .flag("insecure", given.insecure.then(|| "true".to_owned()))
         .flag("stop_grace", given.stop_grace)
@@ -86,7 +85,7 @@ pub async fn server(given: Server, talk: &Talk) -> Result<(), Fault> {
         tracing::warn!("{warning}");
     }
     let builder = Backstitch::open(&config.store).keep_unknown_workflows();
-    let paper = Paper::new(talk.json);
+    let paper = Paper::new(false);
     let store = config.store.clone();
     serve(config, builder, |address| {
         paper.line(&format!(

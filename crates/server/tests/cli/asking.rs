@@ -129,11 +129,38 @@ fn nobody_there_is_told_with_the_way_out() {
         ("127.0.0.1:7070", "write for example http://127.0.0.1:7070"),
         ("https://localhost", "speaks no TLS"),
         ("http://localhost/x", "it has a path"),
+        ("http://localhost?x=1", "more than a host and a port"),
+        ("http://localhost:7070/#f", "more than a host and a port"),
+        ("http://me:pw@localhost", "a name or a password"),
+        ("http://127.0.0.1:99999", "a port is 1 to 65535"),
+        ("http://127.0.0.1:", "a port is 1 to 65535"),
+        ("", "no URL"),
     ] {
         let said = run(&folder, &["--server", url, "list"]);
         assert_eq!(said.exit, 2, "{said:?}");
         assert!(said.err.contains(says), "{said:?}");
     }
+    for (arguments, says) in [
+        (&["--store", "a.db", "list", "--server", "http://localhost"][..], "one of the two"),
+        (&["dev", "--server", "http://localhost"], "with --listen"),
+        (&["server", "--json"], "leave it out"),
+        (&["--store", "http://localhost", "list"], "asked with --server"),
+        (&["server", "--store", "http://localhost"], "asked with --server"),
+        (&["--store", "mysql:x", "list"], "write sqlite:PATH"),
+    ] {
+        let said = run(&folder, arguments);
+        assert_eq!(said.exit, 2, "{said:?}");
+        assert!(said.err.contains(says), "{said:?}");
+    }
+    // The environment says what is asked if nothing else is said.
+    let mut list = command(&folder.0);
+    list.args(["--store", "none.db", "list"]).env("BACKSTITCH_SERVER", "http://127.0.0.1:1");
+    let said = Said::from(list.output().expect("it runs"));
+    assert!(said.err.contains("there is no file"), "{said:?}");
+    let mut list = command(&folder.0);
+    let said = list.arg("list").env("BACKSTITCH_SERVER", "http://127.0.0.1:1").output();
+    let said = Said::from(said.expect("it runs"));
+    assert!(said.err.contains("no server answers at http://127.0.0.1:1"), "{said:?}");
     let help = run(&folder, &["--help"]);
     assert!(help.out.contains("Exit codes:") && help.out.contains("waive-undo"), "{help:?}");
 }

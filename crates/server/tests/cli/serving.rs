@@ -85,14 +85,14 @@ fn a_flag_counts_more_than_the_environment_and_that_more_than_the_file() {
     std::fs::write(folder.file("good.toml"), file).expect("it is writable");
     let mut server = command(&folder.0);
     server.args(["server", "--config", "good.toml", "--store", "sqlite:flag.db"]);
-    server.env("BACKSTITCH_STORE", "sqlite:env.db").env("BACKSTITCH_LISTN", "x");
+    server.env("BACKSTITCH_STORE", "env.db").env("BACKSTITCH_LISTN", "x");
     let stopped = Running::begin(server).stop();
     assert_eq!(stopped.exit, 0, "{stopped:?}");
     assert!(stopped.err.contains("perhaps \"listen\" is meant"), "{stopped:?}");
     assert!(folder.file("flag.db").exists() && !folder.file("env.db").exists());
 
     let mut server = command(&folder.0);
-    server.args(["server", "--config", "good.toml"]).env("BACKSTITCH_STORE", "sqlite:env.db");
+    server.args(["server", "--config", "good.toml"]).env("BACKSTITCH_STORE", "env.db");
     Running::begin(server).stop();
     assert!(folder.file("env.db").exists() && !folder.file("file.db").exists());
 }
