@@ -2,6 +2,7 @@
 
 mod arguments;
 mod ask;
+mod backup;
 mod commands;
 mod confirm;
 mod demo;

@@ -49,7 +49,7 @@ use crate::{
     AfterSync, Answer, AttentionPlace, AttentionRow, Call, Change, ErrorKind, NowUs, RunInfo,
     RunNo, Store, StoreError, StoreFuture,
 };
-pub use backup::backup;
+pub use backup::{backup, give_up_backup};
 use commit::Committer;
 use lock::Lock;
 use open::Opened;

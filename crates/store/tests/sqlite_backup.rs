@@ -4,7 +4,7 @@ mod fixture;
 
 use std::fs;
 
-use backstitch_store::sqlite::backup;
+use backstitch_store::sqlite::{backup, give_up_backup};
 use backstitch_store::{ErrorKind, RunNo, Store};
 use fixture::{Folder, append, assert_appended, connect, open, rows, start};
 
@@ -62,7 +62,7 @@ async fn a_copy_takes_no_name_that_is_taken_and_leaves_nothing_half_done() {
     let kept = folder.path().join("kept");
     fs::write(&kept, "mine").unwrap();
     let refused = backup(folder.db(), &kept).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    assert_eq!(refused.kind(), ErrorKind::Rejected);
     assert!(refused.to_string().contains("already; name one that is not there"), "{refused}");
     assert_eq!(fs::read_to_string(&kept).unwrap(), "mine");
     let itself = backup(folder.db(), folder.db()).unwrap_err();
@@ -73,8 +73,35 @@ async fn a_copy_takes_no_name_that_is_taken_and_leaves_nothing_half_done() {
     let missing = backup(folder.path().join("none.db"), folder.path().join("copy.db")).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::Unavailable, "{missing}");
     let nowhere = backup(folder.db(), folder.path().join("none/copy.db")).unwrap_err();
-    assert!(nowhere.to_string().contains("was not copied"), "{nowhere}");
+    assert_eq!(nowhere.kind(), ErrorKind::Unavailable, "{nowhere}");
+    let named =
+        format!("the copy {} cannot be written", folder.path().join("none/copy.db").display());
+    assert!(nowhere.to_string().contains(&named), "{nowhere}");
     let names = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name());
     let left: Vec<_> = names.filter(|name| name.to_string_lossy().contains("copy")).collect();
     assert_eq!(left, Vec::<std::ffi::OsString>::new());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_dead_process_has_left_of_a_copy_is_taken_away_by_the_next_one() {
+    let folder = Folder::new();
+    let owner = open(&folder.db());
+    start(&owner, 1).await;
+    let ours = format!("copy.db.{}.part", std::process::id());
+    let left = ["copy.db.7.part", "copy.db.7.part-journal", &ours];
+    let kept = ["copy.db.8.part", "copy.db.x.part", "other.db.7.part"];
+    for name in left.iter().chain(&kept) {
+        fs::write(folder.path().join(name), "half").unwrap();
+    }
+    let held = fs::File::open(folder.path().join("copy.db.8.part")).unwrap();
+    held.lock().unwrap();
+    let copy = folder.path().join("copy.db");
+    backup(folder.db(), &copy).unwrap();
+    let is_there = |name: &&str| folder.path().join(name).exists();
+    assert!(!left.iter().any(is_there) && kept.iter().all(is_there));
+
+    fs::write(folder.path().join(&ours), "half").unwrap();
+    give_up_backup(&copy);
+    assert!(!is_there(&&*ours) && kept.iter().all(is_there) && copy.exists());
 }

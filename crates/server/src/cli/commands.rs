@@ -9,7 +9,7 @@ use backstitch_api::http::{
 };
 
 use super::arguments::{self, Ask, OfStep, One, Sure, Talk};
-use super::ask::{Asker, file_of};
+use super::ask::Asker;
 use super::confirm::confirm;
 use super::fault::{Fault, NO_SUCCESS, NOT_OVER, USAGE};
 use super::paper::{Paper, clean, instant, status};
@@ -22,13 +22,7 @@ pub async fn run(talk: &Talk, asked: Ask) -> Result<(), Fault> {
     let by = Some(talk.by.clone());
     match asked {
         Ask::Openapi => return Ok(paper.text(&crate::http::document())?),
-        Ask::Backup { path } => {
-            let from = file_of(talk)?;
-            let bytes =
-                backstitch::store::sqlite::backup(&from, &path).map_err(crate::service::told)?;
-            let said = format!("{} holds what is in {from} ({bytes} bytes)", path.display());
-            return Ok(paper.say(&serde_json::json!({ "path": path, "bytes": bytes }), &said)?);
-        }
+        Ask::Backup { path } => return super::backup::backup(talk, &path).await,
         _ => {}
     }
     let asker = Asker::new(talk).await?;

@@ -157,8 +157,8 @@ async fn serve(
     Ok(())
 }
 
-/// The signals that stop a server.
-struct Stop {
+/// The signals that stop a server, or a backup.
+pub struct Stop {
     #[cfg(unix)]
     terminate: signal::unix::Signal,
     #[cfg(unix)]
@@ -167,7 +167,7 @@ struct Stop {
 
 impl Stop {
     #[cfg(unix)]
-    fn listen() -> Result<Stop, Fault> {
+    pub fn listen() -> Result<Stop, Fault> {
         use signal::unix::{SignalKind, signal};
         let on = |kind| {
             signal(kind).map_err(|error| {
@@ -181,7 +181,7 @@ impl Stop {
     }
 
     #[cfg(unix)]
-    async fn wait(&mut self) -> &'static str {
+    pub async fn wait(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
@@ -189,12 +189,12 @@ impl Stop {
     }
 
     #[cfg(not(unix))]
-    fn listen() -> Result<Stop, Fault> {
+    pub fn listen() -> Result<Stop, Fault> {
         Ok(Stop {})
     }
 
     #[cfg(not(unix))]
-    async fn wait(&mut self) -> &'static str {
+    pub async fn wait(&mut self) -> &'static str {
         // Without a console there is nobody who could press Ctrl-C.
         if signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
