@@ -100,6 +100,11 @@ pub fn told(error: impl Into<Error>) -> Problem {
     Problem::new(code, error.to_string())
 }
 
+/// Who asks; nobody is nameless.
+fn who(by: Option<String>) -> String {
+    by.filter(|by| !by.trim().is_empty()).unwrap_or_else(|| "an HTTP client".to_owned())
+}
+
 fn invalid(detail: impl Into<String>) -> Problem {
     Problem::new(Code::Invalid, detail)
 }

@@ -40,9 +40,9 @@ pub struct Talk {
     /// Print JSON, for programs.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Who asks; stands in the journal.
-    #[arg(long, global = true, env = "USER", hide_env = true, default_value = "the command line")]
-    pub by: String,
+    /// Who asks; stands in the journal (default: the name of the user).
+    #[arg(long, global = true)]
+    pub by: Option<String>,
 }
 
 impl Talk {
@@ -51,11 +51,21 @@ impl Talk {
         let server = self.server.clone().or_else(|| environment("BACKSTITCH_SERVER"));
         server.unwrap_or_else(|| SERVER_DEFAULT.to_owned())
     }
+
+    /// Who asks.
+    pub fn by(&self) -> String {
+        let by = self.by.clone().filter(is_said).or_else(|| environment("USER"));
+        by.unwrap_or_else(|| "the command line".to_owned())
+    }
 }
 
-/// What is said there; nothing is not said.
 fn environment(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|said| !said.is_empty())
+    std::env::var(name).ok().filter(is_said)
+}
+
+/// Whether it is more than nothing.
+fn is_said(text: &String) -> bool {
+    !text.trim().is_empty()
 }
 
 #[derive(Debug, Subcommand)]

@@ -19,7 +19,7 @@ use crate::service::{Filter, Verb};
 /// Does what is asked.
 pub async fn run(talk: &Talk, asked: Ask) -> Result<(), Fault> {
     let paper = Paper::new(talk.json);
-    let by = Some(talk.by.clone());
+    let by = Some(talk.by());
     match asked {
         Ask::Openapi => return Ok(paper.text(&crate::http::document())?),
         Ask::Backup { path } => return super::backup::backup(talk, &path).await,

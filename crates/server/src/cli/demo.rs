@@ -43,7 +43,7 @@ pub async fn demo(talk: &Talk) -> Result<(), Fault> {
             deadline: None,
             retention: None,
             attributes: Default::default(),
-            by: Some(talk.by.clone()),
+            by: Some(talk.by()),
         };
         asker.start(start, None).await?;
         rows.push((One { id, run_id: None }, example.shows));

@@ -8,7 +8,7 @@ use backstitch::engine::UnknownWorkflows;
 use backstitch::engine::start::{Conflict, Retention, Reuse, StartRequest};
 use backstitch_api::http::{self as wire, Problem, StartExecution, Started, Value};
 
-use super::{NAMESPACE_DEFAULT, Service, invalid, told};
+use super::{NAMESPACE_DEFAULT, Service, invalid, told, who};
 
 impl Service {
     /// Starts an execution; what is answered is durable.
@@ -44,7 +44,7 @@ impl Service {
                 Some(wire::Reuse::AllowIfFailed) => Reuse::AllowIfFailed,
                 Some(wire::Reuse::Allow) => Reuse::Allow,
             },
-            started_by: start.by.unwrap_or_else(|| "an HTTP client".to_owned()),
+            started_by: who(start.by),
             deadline: start.deadline.map(|text| duration("deadline", &text)).transpose()?,
             retention: match start.retention.as_deref() {
                 None => Retention::Usual,

@@ -12,10 +12,7 @@ use backstitch_api::http::{
     StepAsked, StepName, Value,
 };
 
-use super::{Service, Target, instant, told};
-
-/// Who it was who does not say.
-const BY_DEFAULT: &str = "an HTTP client";
+use super::{Service, Target, instant, told, who};
 
 /// What is asked of an execution.
 #[derive(Clone, Debug)]
@@ -60,32 +57,32 @@ impl Service {
         };
         let handle: Handle<()> = handle.map_err(told)?;
         let asked = |request: VerbRequest, asked: Asked| {
-            let request = request.by(asked.by.unwrap_or_else(|| BY_DEFAULT.to_owned()));
+            let request = request.by(who(asked.by));
             request.reason(asked.reason.unwrap_or_default())
         };
         let about = |StepAsked { step, by, reason }| (step_ref(step), Asked { by, reason });
         let request = match verb {
-            Verb::Cancel(who) => asked(handle.cancel(), who),
-            Verb::Terminate(who) => asked(handle.terminate(), who),
-            Verb::Rollback(who) => asked(handle.rollback(), who),
-            Verb::Kill(who) => asked(handle.kill(), who),
-            Verb::Pause(who) => asked(handle.pause(), who),
+            Verb::Cancel(by) => asked(handle.cancel(), by),
+            Verb::Terminate(by) => asked(handle.terminate(), by),
+            Verb::Rollback(by) => asked(handle.rollback(), by),
+            Verb::Kill(by) => asked(handle.kill(), by),
+            Verb::Pause(by) => asked(handle.pause(), by),
             Verb::Resume(Resume { shift_timers, by, reason }) => {
                 let resume = handle.resume();
                 let resume = if shift_timers { resume.shift_timers() } else { resume };
                 asked(resume, Asked { by, reason })
             }
             Verb::RetryStep(about_step) => {
-                let (step, who) = about(about_step);
-                asked(handle.retry_step(step), who)
+                let (step, by) = about(about_step);
+                asked(handle.retry_step(step), by)
             }
             Verb::RetryUndo(about_step) => {
-                let (step, who) = about(about_step);
-                asked(handle.retry_undo(step), who)
+                let (step, by) = about(about_step);
+                asked(handle.retry_undo(step), by)
             }
             Verb::WaiveUndo(about_step) => {
-                let (step, who) = about(about_step);
-                asked(handle.waive_undo(step), who)
+                let (step, by) = about(about_step);
+                asked(handle.waive_undo(step), by)
             }
             Verb::SetAttributes(set) => return self.set_attributes(target, set, request_id).await,
         };
@@ -109,7 +106,7 @@ impl Service {
             AttributeChange { name, value }
         });
         let verb = Change {
-            by: set.by.unwrap_or_else(|| BY_DEFAULT.to_owned()),
+            by: who(set.by),
             reason: set.reason.unwrap_or_default(),
             attributes: changes.collect(),
             ..Change::default()
@@ -135,7 +132,7 @@ impl Service {
             event_type: event.event_type,
             payload: event.payload.unwrap_or_else(Value::null).payload(),
             event_id,
-            by: event.by.unwrap_or_else(|| BY_DEFAULT.to_owned()),
+            by: who(event.by),
         };
         let accepted = self.engine().send_event(run, post).await.map_err(told)?;
         Ok(EventAccepted {
@@ -163,7 +160,7 @@ impl Service {
             // The same request again: it means the run before, which is not the newest any more.
             return Ok(started(target, meant.new.run_id, true, meant.update.status));
         }
-        let by = restart.by.unwrap_or_else(|| BY_DEFAULT.to_owned());
+        let by = who(restart.by);
         let request = RestartRequest { by, version: restart.version, request_id };
         let begun = self.engine().restart(meant.run, request).await.map_err(told)?;
         Ok(started(target, begun.run_id, begun.created, begun.status))
@@ -184,7 +181,7 @@ impl Service {
     /// store.
     pub async fn delete(&self, target: &Target, asked: Asked) -> Result<(), Problem> {
         let run = self.meant(target).await?.run;
-        let by = asked.by.unwrap_or_else(|| BY_DEFAULT.to_owned());
+        let by = who(asked.by);
         let reason = asked.reason.unwrap_or_default();
         self.engine().delete(run, &by, &reason).await.map_err(told)
     }

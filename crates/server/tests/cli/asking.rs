@@ -234,3 +234,21 @@ fn a_journal_shows_values_as_they_were_written() {
     }
     server.stop();
 }
+
+#[test]
+fn who_asks_has_a_name() {
+    let folder = Folder::new("by");
+    let server = Running::dev(&folder, "a.db");
+    let asked_by = |id: &str, user: &str, by: &[&str]| {
+        let mut start = command(&folder.0);
+        start.env("USER", user).args(["--server", &server.url, "start", "transfer", id]).args(by);
+        assert!(start.output().expect("it runs").status.success());
+        let shown = json(&server.ask(&folder, &["show", id, "--json"]));
+        shown["started_by"].as_str().expect("a text").to_owned()
+    };
+    assert_eq!(asked_by("t-1", "ada", &[]), "ada");
+    assert_eq!(asked_by("t-2", "ada", &["--by", ""]), "ada");
+    assert_eq!(asked_by("t-3", "ada", &["--by", "Eve"]), "Eve");
+    assert_eq!(asked_by("t-4", "", &["--by", " "]), "the command line");
+    server.stop();
+}

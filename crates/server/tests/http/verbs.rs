@@ -1,5 +1,7 @@
 //! Verbs, restart and delete.
 
+use backstitch::{ExecutionStatus, Status};
+
 use crate::server::Server;
 
 #[tokio::test]
@@ -110,5 +112,27 @@ async fn open_matters_come_in_pages_and_each_once() {
         assert_eq!((refused.status, refused.at("/code").as_str()), (422, "invalid"), "{none:?}");
         assert!(refused.at("/detail").contains("is no cursor"), "{refused:?}");
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_is_named_by_nothing() {
+    let server = Server::begin().await;
+    let start = r#"{"id":"a","workflow":"gate","by":""}"#;
+    assert_eq!(server.post("/v1/executions", start).await.status, 201);
+    let paused = server.post("/v1/executions/a/pause", r#"{"by":" "}"#).await;
+    assert_eq!(paused.status, 200, "{paused:?}");
+    let event = r#"{"type":"go","by":""}"#;
+    assert_eq!(server.post("/v1/executions/a/events", event).await.status, 200);
+    let handle = server.app.handle::<()>("a").await.expect("it was started");
+    let is_paused = |status: &ExecutionStatus| status.status == Status::Paused;
+    handle.until(is_paused).await.expect("it is paused");
+    let journal = server.get("/v1/executions/a/journal").await;
+    assert_eq!(server.get("/v1/executions/a").await.at("/started_by"), "an HTTP client");
+    assert!(
+        !journal.text.contains(r#""by":"""#) && !journal.text.contains(r#""by":" ""#),
+        "{journal:?}"
+    );
+    assert!(journal.text.matches(r#""by":"an HTTP client""#).count() >= 2, "{journal:?}");
     server.stop().await;
 }
