@@ -169,7 +169,9 @@ impl Scribe {
             if let Some(at_us) = run.next_due_us().filter(|_| status != Status::Pending) {
                 said += &format!(", goes on at {}", words::time(at_us - self.start_us));
             }
-            if let Some(whom) = waits_for.iter().find_map(somebody) {
+            // That a person is waited for is in the status.
+            let others = waits_for.iter().filter(|waits| **waits != WaitsFor::Person);
+            if let Some(whom) = others.filter_map(WaitsFor::whom).next() {
                 said += &format!(", waiting for {whom}");
             }
         }
@@ -283,20 +285,6 @@ impl Scribe {
     pub fn list(&self, ords: &[Ordinal]) -> String {
         let names: Vec<String> = ords.iter().map(|ord| self.name(*ord)).collect();
         names.join(", ")
-    }
-}
-
-/// Who has to come, or to go, before the run can go on.
-fn somebody(waits: &WaitsFor) -> Option<String> {
-    match waits {
-        WaitsFor::Worker { workflow, version } => {
-            Some(format!("a worker that knows {workflow} {version}"))
-        }
-        WaitsFor::EarlierRun { run_id } => Some(format!("run {run_id}")),
-        WaitsFor::Instant { .. }
-        | WaitsFor::Event { .. }
-        | WaitsFor::Step { .. }
-        | WaitsFor::Person => None,
     }
 }
 

@@ -46,6 +46,20 @@ pub enum WaitsFor {
     Person,
 }
 
+impl WaitsFor {
+    /// Whom it waits for, if that is somebody and not something.
+    pub fn whom(&self) -> Option<String> {
+        match self {
+            WaitsFor::Worker { workflow, version } => {
+                Some(format!("a worker that knows {workflow} {version}"))
+            }
+            WaitsFor::EarlierRun { run_id } => Some(format!("run {run_id}")),
+            WaitsFor::Person => Some("a person".to_owned()),
+            WaitsFor::Instant { .. } | WaitsFor::Event { .. } | WaitsFor::Step { .. } => None,
+        }
+    }
+}
+
 /// How far a rollback is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollbackProgress {

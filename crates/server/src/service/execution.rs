@@ -195,6 +195,11 @@ fn outcome(view: &RunView) -> Outcome {
     let status = view.status();
     let settled = status.is_closed() || status == backstitch::Status::Stuck;
     let told = run.outcome(status);
+    let mut message = told.sentence(&new.id);
+    let whom: Vec<String> = run.waits_for(view.owned).iter().filter_map(Waits::whom).collect();
+    if !settled && !whom.is_empty() {
+        message.push_str(&format!(", waiting for {}", whom.join(" and ")));
+    }
     Outcome {
         namespace: new.namespace.clone(),
         id: new.id.clone(),
@@ -204,6 +209,6 @@ fn outcome(view: &RunView) -> Outcome {
         output: told.output.as_ref().map(Value::of),
         failure: told.failure.as_ref().map(Failure::from),
         rollback: rollback(told.rollback_progress()),
-        message: told.sentence(&new.id),
+        message,
     }
 }

@@ -10,6 +10,9 @@ use backstitch_api::http::{self as wire, Problem, StartExecution, Started, Value
 
 use super::{NAMESPACE_DEFAULT, Service, invalid, told, who};
 
+/// What to do where the version is not clear.
+const SAY_IT: &str = "say its `version` (on the command line, --workflow-version)";
+
 impl Service {
     /// Starts an execution; what is answered is durable.
     ///
@@ -78,11 +81,11 @@ impl Service {
             [] if self.is_owner() && refuses => Ok("1".to_owned()),
             [] => Err(invalid(format!(
                 "which version of workflow {workflow:?} is to be started? No worker that knows it is \
-                 known here; say its `version`"
+                 known here; {SAY_IT}"
             ))),
             several => Err(invalid(format!(
                 "which version of workflow {workflow:?} is to be started? It is known in several: {}; \
-                 say its `version`",
+                 {SAY_IT}",
                 several.join(", ")
             ))),
         }

@@ -232,6 +232,9 @@ fn a_journal_shows_values_as_they_were_written() {
         let journal = server.ask(&folder, &["journal", &id]);
         assert!(journal.out.contains(&format!(r#""value":{value}"#)), "{value}: {journal:?}");
     }
+    let blocked = server.ask(&folder, &["result", "t-0", "--wait", "1ms"]);
+    assert_eq!(blocked.exit, 5, "{blocked:?}");
+    assert!(blocked.err.contains("it is blocked, waiting for a person"), "{blocked:?}");
     server.stop();
 }
 

@@ -16,7 +16,11 @@ fn signals_stop_a_server_in_good_order_and_it_goes_on_later() {
         assert_eq!(started.exit, 0, "{started:?}");
         let early = server.ask(&folder, &["result", "--wait", "1ms", "--", &id]);
         assert_eq!(early.exit, 5, "{early:?}");
-        assert!(early.err.contains("is not over: it is pending"), "{early:?}");
+        let says = "is not over: it is pending, waiting for a worker that knows else 1";
+        assert!(early.err.contains(says), "{early:?}");
+        let unversioned = server.ask(&folder, &["start", "else", "b"]);
+        assert_eq!(unversioned.exit, 3, "{unversioned:?}");
+        assert!(unversioned.err.contains("--workflow-version"), "{unversioned:?}");
         let shown = server.ask(&folder, &["show", "--", &id]);
         assert!(
             shown.out.ends_with("pending, waiting for a worker that knows else 1\n"),
