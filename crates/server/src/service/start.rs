@@ -1,5 +1,6 @@
 //! Starting executions by name.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use backstitch::IntoDuration;
@@ -69,11 +70,13 @@ impl Service {
         })
     }
 
-    /// The version of a workflow that is known here in one.
+    /// The version of a workflow that is known in one, here and at the workers that take runs.
     fn only_version(&self, workflow: &str) -> Result<String, Problem> {
-        let known = self.engine().workflows().into_iter();
-        let versions: Vec<String> =
+        let workers = self.engine().workers().into_iter().filter(|worker| !worker.draining);
+        let known = workers.flat_map(|worker| worker.workflows).chain(self.engine().workflows());
+        let versions: BTreeSet<String> =
             known.filter(|(name, _)| name == workflow).map(|(_, version)| version).collect();
+        let versions: Vec<String> = versions.into_iter().collect();
         let refuses = self.engine().options().unknown_workflows == UnknownWorkflows::Refused;
         match versions.as_slice() {
             [only] => Ok(only.clone()),

@@ -1,5 +1,10 @@
 //! Starting executions, finding them and waiting for them.
 
+use std::time::Duration;
+
+use backstitch::{App, Backstitch, Ctx, workflow_fn};
+use backstitch_server::http::HttpOptions;
+
 use crate::server::Server;
 
 #[tokio::test]
@@ -42,6 +47,40 @@ async fn a_start_that_is_repeated_is_the_same_execution() {
     let fails = body.replacen('{', r#"{"conflict":"fail","#, 1);
     let fails = server.post("/v1/executions", &fails).await;
     assert_eq!((fails.status, fails.at("/code").as_str()), (409, "id_in_use"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_start_takes_the_one_version_that_connected_workers_have() {
+    let builder = Backstitch::open("memory:").keep_unknown_workflows();
+    let builder = builder.lease(Duration::from_secs(15));
+    let server = Server::with(builder, HttpOptions::default()).await;
+    let worker = async |version: &str| -> App {
+        let order = workflow_fn("order", async |_: Ctx, (): ()| Ok(())).version(version);
+        let worker = Backstitch::open(format!("http://{}", server.address)).register(order);
+        worker.run().await.expect("the server takes it on")
+    };
+    let start = async |id: &str| {
+        server.post("/v1/executions", &format!(r#"{{"id":"{id}","workflow":"order"}}"#)).await
+    };
+    let unknown = start("a").await;
+    assert_eq!((unknown.status, unknown.at("/code").as_str()), (422, "invalid"), "{unknown:?}");
+    let (first, same) = (worker("1").await, worker("1").await);
+    let started = start("a").await;
+    assert_eq!(started.status, 201, "{started:?}");
+    assert_eq!(server.get("/v1/executions/a").await.at("/version"), "1");
+
+    let second = worker("2").await;
+    let several = start("b").await;
+    assert_eq!(several.status, 422, "{several:?}");
+    assert!(several.at("/detail").contains("in several: 1, 2; say its"), "{several:?}");
+
+    // Those who have left do not count.
+    first.shutdown().await.expect("it leaves");
+    same.shutdown().await.expect("it leaves");
+    assert_eq!(start("b").await.status, 201);
+    assert_eq!(server.get("/v1/executions/b").await.at("/version"), "2");
+    second.shutdown().await.expect("it leaves");
     server.stop().await;
 }
 
