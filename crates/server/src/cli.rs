@@ -8,13 +8,13 @@ mod confirm;
 mod demo;
 mod fault;
 mod files;
+mod log;
 mod looking;
 mod panics;
 mod paper;
 mod remote;
 mod serve;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -28,21 +28,22 @@ pub fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            // Whoever has closed this pipe is not there to be told.
-            let _ = writeln!(std::io::stderr(), "backstitch: no threads: {error}");
+            log::say(&format!("no threads: {error}"));
             return ExitCode::from(fault::UNREACHABLE);
         }
     };
     let done = runtime.block_on(run(arguments));
     // A thread that still reads from a terminal must not hold up the end.
     runtime.shutdown_background();
-    match done {
+    let exit = match done {
         Ok(()) | Err(Fault::PipeClosed) => ExitCode::SUCCESS,
         Err(Fault::Told { exit, message }) => {
-            let _ = writeln!(std::io::stderr(), "backstitch: {message}");
+            log::say(&message);
             ExitCode::from(exit)
         }
-    }
+    };
+    log::flush();
+    exit
 }
 
 async fn run(Arguments { talk, command }: Arguments) -> Result<(), Fault> {

@@ -1,7 +1,5 @@
 //! `backstitch dev` and `backstitch server`.
 
-use std::io::Write;
-
 use backstitch::{Backstitch, Builder};
 use tokio::net::TcpListener;
 use tokio::signal;
@@ -9,6 +7,7 @@ use tokio::signal;
 use super::arguments::{Dev, SERVER_DEFAULT, Server, Talk};
 use super::fault::{Fault, UNREACHABLE, USAGE};
 use super::files::connections_max;
+use super::log;
 use super::panics;
 use super::paper::Paper;
 use crate::config::{Config, Settings};
@@ -100,15 +99,7 @@ fn usage(error: impl std::fmt::Display) -> Fault {
 }
 
 fn log(config: &Config) {
-    let colours = std::io::IsTerminal::is_terminal(&std::io::stderr())
-        && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
-    tracing_subscriber::fmt()
-        .with_max_level(config.log)
-        .with_writer(std::io::stderr)
-        .with_ansi(colours)
-        // It would say on stderr that stderr cannot be written, and a full disk would end the server.
-        .log_internal_errors(false)
-        .init();
+    log::begin(config.log);
     panics::log();
 }
 
@@ -147,7 +138,8 @@ async fn serve(
     // The same one goes on listening: there is no instant in which a second signal would be lost.
     tokio::spawn(async move {
         stop.wait().await;
-        let _ = writeln!(std::io::stderr(), "backstitch: stopped at once, at the second signal");
+        log::say("stopped at once, at the second signal");
+        log::flush();
         std::process::exit(i32::from(UNREACHABLE));
     });
     // Workers need their streams to give back what they have, and end them when they have.

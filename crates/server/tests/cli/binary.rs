@@ -1,6 +1,7 @@
 //! Running the binary.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, PipeReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -70,7 +71,7 @@ pub fn run(folder: &Folder, arguments: &[&str]) -> Said {
 /// A server that runs; killed if it is not stopped.
 pub struct Running {
     child: Child,
-    /// A file: nobody reads a pipe while the server runs, and a full one would hold it up.
+    /// A file: nobody reads a pipe while the server runs, and of a full one lines are lost.
     log: PathBuf,
     out: BufReader<ChildStdout>,
     pub url: String,
@@ -86,9 +87,19 @@ impl Running {
     }
 
     /// The same, with its log in this file.
-    pub fn begin_with_log(mut command: Command, log: PathBuf) -> Running {
+    pub fn begin_with_log(command: Command, log: PathBuf) -> Running {
         let file = std::fs::File::create(&log).expect("it can be written");
-        let mut child = command.stdout(Stdio::piped()).stderr(file).spawn().expect("it runs");
+        Running::begin_with(command, file.into(), log)
+    }
+
+    /// The same, with its log in a pipe.
+    pub fn begin_with_pipe(command: Command) -> (Running, PipeReader) {
+        let (reader, writer) = std::io::pipe().expect("there are pipes");
+        (Running::begin_with(command, writer.into(), "/dev/null".into()), reader)
+    }
+
+    fn begin_with(mut command: Command, stderr: Stdio, log: PathBuf) -> Running {
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("it runs");
         let mut out = BufReader::new(child.stdout.take().expect("it was asked for"));
         let mut line = String::new();
         out.read_line(&mut line).expect("it is text");
@@ -114,6 +125,15 @@ impl Running {
         asked.expect("it runs").into()
     }
 
+    /// Sends it a GET, and waits for the end of the answer.
+    pub fn get(&self, path: &str) {
+        let address = self.url.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("it reads");
+        stream.read_to_end(&mut Vec::new()).expect("it answers");
+    }
+
     /// Sends a signal.
     pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.id().to_string()]).status();
@@ -123,7 +143,7 @@ impl Running {
     /// Waits for its end.
     pub fn end(mut self) -> Said {
         let mut rest = String::new();
-        std::io::Read::read_to_string(&mut self.out, &mut rest).expect("it is text");
+        self.out.read_to_string(&mut rest).expect("it is text");
         let exit = self.child.wait().expect("it ends").code().unwrap_or(-1);
         let err = std::fs::read_to_string(&self.log).expect("it is text");
         Said { out: rest, err, exit }

@@ -1,5 +1,7 @@
 //! Beginning and stopping a server.
 
+use std::io::{BufRead, BufReader};
+
 use crate::binary::{Folder, Running, command, run};
 
 #[test]
@@ -62,6 +64,29 @@ fn a_log_that_cannot_be_written_is_no_reason_to_stop() {
     assert_eq!(server.ask(&folder, &["start", "transfer", "t-1", input]).exit, 0);
     assert_eq!(server.ask(&folder, &["result", "t-1"]).exit, 1, "it goes on as ever");
     server.signal("-KILL");
+}
+
+#[test]
+fn a_log_that_nobody_reads_holds_up_nobody() {
+    let folder = Folder::new("unread-log");
+    let mut dev = command(&folder.0);
+    dev.args(["dev", "--listen", "127.0.0.1:0", "--log", "trace", "--store", "a.db"]);
+    let (server, mut log) = Running::begin_with_pipe(dev);
+    // More than a pipe and the server together keep.
+    let path = format!("/{}", "x".repeat(20_000));
+    for _ in 0..100 {
+        server.get(&path);
+    }
+    let input = r#"{"from":"alice","to":"closed","cents":1}"#;
+    assert_eq!(server.ask(&folder, &["start", "transfer", "t-1", input]).exit, 0);
+    assert_eq!(server.ask(&folder, &["result", "t-1"]).exit, 1, "it goes on as ever");
+    let mut read = BufReader::new(&mut log).lines().map(|line| line.expect("it is text"));
+    assert!(read.any(|line| line.contains("lines of the log were lost here")));
+    for _ in 0..100 {
+        server.get(&path);
+    }
+    let stopped = server.stop();
+    assert_eq!(stopped.exit, 0, "{stopped:?}");
 }
 
 #[test]
