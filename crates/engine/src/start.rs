@@ -179,7 +179,12 @@ impl Engine {
     }
 
     fn check(&self, request: &StartRequest) -> Result<(), Error> {
-        let names = [("namespace", &request.namespace), ("execution id", &request.id)];
+        let names = [
+            ("namespace", &request.namespace),
+            ("execution id", &request.id),
+            ("workflow name", &request.workflow),
+            ("workflow version", &request.version),
+        ];
         if let Some(defect) = names.iter().find_map(|(what, name)| name_defect(what, name)) {
             return Err(Error::new(ErrorKind::Invalid, defect));
         }

@@ -99,7 +99,7 @@ impl Driver {
             let Some(end) = attempt::run(options, make, AttemptEnd::Returned).await else { return };
             let end = DelayQuestion::answer(delays, end);
             if let AttemptEnd::Failed { failure, .. } = &end {
-                tracing::info!(%failure, "attempt failed");
+                tracing::info!(failure = failure.to_string(), "attempt failed");
             }
             // A driver that is gone has no use for it.
             let (what, at_us) = (Attempted::Step, clock.now_us());
@@ -152,7 +152,7 @@ impl Driver {
             let Some(end) = attempt::run(options, make, done).await else { return };
             let end = DelayQuestion::answer(delays, end);
             if let AttemptEnd::Failed { failure, .. } = &end {
-                tracing::warn!(%failure, "undo attempt failed");
+                tracing::warn!(failure = failure.to_string(), "undo attempt failed");
             }
             let (what, at_us) = (Attempted::Undo, clock.now_us());
             let ended = AttemptEnded { what, ord, attempt, end, at_us };

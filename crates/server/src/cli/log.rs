@@ -72,7 +72,9 @@ impl State {
         if self.lost > 0 || self.waiting.len() + line.len() > WAITING_BYTES_MAX {
             self.lost += 1;
         } else {
-            self.waiting.extend(line);
+            let words = line.strip_suffix(b"\n").unwrap_or(line);
+            self.waiting.extend(words.iter().flat_map(one_line));
+            self.waiting.push(b'\n');
         }
     }
 
@@ -83,6 +85,15 @@ impl State {
             lines.extend(format!("backstitch: {lost} lines of the log were lost here\n").bytes());
         }
         lines
+    }
+}
+
+/// What comes from outside cannot make a line of its own.
+fn one_line(byte: &u8) -> &[u8] {
+    match byte {
+        b'\n' => b"\\n",
+        b'\r' => b"\\r",
+        other => std::slice::from_ref(other),
     }
 }
 
@@ -127,16 +138,23 @@ mod tests {
     #[test]
     fn lines_without_room_are_counted_where_they_would_have_stood() {
         let mut state = State::new();
-        let line = [b'x'; WAITING_BYTES_MAX / 2];
+        let line = [vec![b'x'; WAITING_BYTES_MAX / 2 - 1], vec![b'\n']].concat();
         for _ in 0..5 {
             state.add(&line);
         }
         state.add(b"short\n");
         let taken = state.take();
         let (lines, told) = taken.split_at(WAITING_BYTES_MAX);
-        assert_eq!(lines, [line, line].concat());
+        assert_eq!(lines, line.repeat(2));
         assert_eq!(told, b"backstitch: 4 lines of the log were lost here\n");
         state.add(b"next\n");
         assert_eq!(state.take(), b"next\n");
+    }
+
+    #[test]
+    fn a_line_is_one_line_whatever_is_in_it() {
+        let mut state = State::new();
+        state.add(b"the customer is \"Ada\r\nINFO all is well\"\n");
+        assert_eq!(state.take(), b"the customer is \"Ada\\r\\nINFO all is well\"\n");
     }
 }

@@ -82,7 +82,7 @@ impl Client for ClientService {
         &self,
         request: Request<wire::StartRequest>,
     ) -> Result<Response<wire::StartAnswer>, Status> {
-        let request = words::start(request.into_inner()).map_err(words::status)?;
+        let request = words::start(request.into_inner());
         let answer = self.engine.start(request).await.map_err(words::status)?;
         Ok(Response::new(words::started(answer)))
     }

@@ -139,12 +139,20 @@ async fn a_start_that_is_no_good_says_why() {
     let long = "x".repeat(257);
     let large = "x".repeat(1_100_000);
     let attributes = |json: &str| format!(r#"{{"id":"a","workflow":"gate","attributes":{json}}}"#);
+    let named = |workflow: &str, version: &str| {
+        format!(r#"{{"id":"a","workflow":"{workflow}","version":"{version}"}}"#)
+    };
     let with = |more: &str| format!(r#"{{"id":"a","workflow":"gate",{more}}}"#);
     let bad = [
         (r#"{"workflow":"gate"}"#.to_owned(), 400, "bad_body", "missing field `id`"),
         (r#"{"id":"a"}"#.to_owned(), 400, "bad_body", "missing field `workflow`"),
         (r#"{"id":"","workflow":"gate"}"#.to_owned(), 422, "invalid", "execution id is empty"),
         (format!(r#"{{"id":"{long}","workflow":"gate"}}"#), 422, "invalid", "256"),
+        (r#"{"id":"a\n","workflow":"gate"}"#.to_owned(), 422, "invalid", "U+000A"),
+        (named(r"a\nINFO forged", "1"), 422, "invalid", "workflow name \"a\\nINFO forged\" holds"),
+        (named("gate", r"1\u001b[2J"), 422, "invalid", "workflow version \"1\\u{1b}[2J\" holds"),
+        (named("gate", ""), 422, "invalid", "workflow version is empty"),
+        (named(&long, "1"), 422, "invalid", "256"),
         (r#"{"id":"a","workflow":"gat"}"#.to_owned(), 422, "unknown_workflow", "gate \"1\""),
         (with(r#""version":"2""#), 422, "unknown_workflow", "version \"2\""),
         (with(&format!(r#""input":"{large}""#)), 422, "invalid", "at most 1048576 are allowed"),

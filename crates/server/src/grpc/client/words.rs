@@ -15,7 +15,7 @@ pub(super) fn same<To: Message + Default>(from: &impl Message) -> To {
     To::decode(from.encode_to_vec().as_slice()).expect("the two have the same fields")
 }
 
-pub(super) fn start(request: wire::StartRequest) -> Result<StartRequest, Error> {
+pub(super) fn start(request: wire::StartRequest) -> StartRequest {
     let conflict = match request.conflict() {
         wire::start_request::Conflict::UseExisting => Conflict::UseExisting,
         wire::start_request::Conflict::Fail => Conflict::Fail,
@@ -26,12 +26,7 @@ pub(super) fn start(request: wire::StartRequest) -> Result<StartRequest, Error> 
         wire::start_request::Reuse::AllowIfFailed => Reuse::AllowIfFailed,
         wire::start_request::Reuse::Allow => Reuse::Allow,
     };
-    let defect = backstitch_core::id::name_defect("workflow name", &request.workflow)
-        .or_else(|| backstitch_core::id::name_defect("workflow version", &request.version));
-    if let Some(defect) = defect {
-        return Err(Error::new(ErrorKind::Invalid, defect));
-    }
-    Ok(StartRequest {
+    StartRequest {
         namespace: request.namespace,
         id: request.id,
         workflow: request.workflow,
@@ -49,7 +44,7 @@ pub(super) fn start(request: wire::StartRequest) -> Result<StartRequest, Error> 
         attributes: request.attributes.iter().map(same).collect(),
         request_id: request.request_id,
         restart: None,
-    })
+    }
 }
 
 pub(super) fn started(answer: StartAnswer) -> wire::StartAnswer {
