@@ -85,6 +85,8 @@ codes! {
     BadPath 400 "Bad path",
     /// A header is not what it should be.
     BadHeader 400 "Bad header",
+    /// The path, the query and the headers have too many bytes together.
+    HeadTooLarge 431 "Head too large",
     /// The body is not declared as JSON.
     UnsupportedMediaType 415 "Unsupported media type",
     /// The body has too many bytes.

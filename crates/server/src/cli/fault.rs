@@ -64,6 +64,7 @@ impl From<Problem> for Fault {
             | Code::BadHeader
             | Code::UnsupportedMediaType
             | Code::BodyTooLarge
+            | Code::HeadTooLarge
             | Code::UnknownRoute
             | Code::MethodNotAllowed
             | Code::NotLocal

@@ -1,5 +1,6 @@
 //! Reading requests: paths, queries, headers and bodies.
 
+use std::iter;
 use std::str::FromStr;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query as AxumQuery, Request};
@@ -91,6 +92,11 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Query<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Query<T>, Refusal> {
+        let pairs = parts.uri.query().unwrap_or_default().split('&');
+        if let Some(bad) = pairs.into_iter().find(|pair| !is_text(pair)) {
+            let detail = format!("the query cannot be read: {bad:?} stands for no UTF-8");
+            return Err(Refusal::new(Code::BadQuery, detail));
+        }
         let read = AxumQuery::<T>::from_request_parts(parts, shared).await;
         read.map(|AxumQuery(query)| Query(query)).map_err(|why| {
             let why = why.body_text();
@@ -98,6 +104,21 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Query<T> {
             Refusal::new(Code::BadQuery, format!("the query cannot be read: {why}"))
         })
     }
+}
+
+/// Whether it is UTF-8 when its `%XX` are bytes.
+fn is_text(pair: &str) -> bool {
+    let mut parts = pair.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (hex, rest) = part.split_at_checked(2).unwrap_or_default();
+        match u8::from_str_radix(hex, 16) {
+            Ok(byte) => bytes.extend(iter::once(byte).chain(rest.bytes())),
+            // It stands for itself.
+            Err(_) => bytes.extend(part.bytes()),
+        }
+    }
+    std::str::from_utf8(&bytes).is_ok()
 }
 
 /// The execution that is meant by path and query, where the query says nothing else.

@@ -14,7 +14,7 @@ use backstitch_api::http::Code;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::answer::Refusal;
-use super::limits::ANSWER_TIME_MAX;
+use super::limits::{ANSWER_TIME_MAX, HEAD_BYTES_MAX};
 use super::{Shared, executions, health, journal, openapi, verbs};
 use crate::grpc::{ClientService, WorkerService};
 
@@ -61,6 +61,7 @@ fn guarded(router: Router<Shared>, shared: Shared, address: SocketAddr) -> Route
         false => router,
     };
     router
+        .layer(from_fn(head_in_bounds))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(in_time))
         .layer(from_fn_with_state(shared.clone(), until_stopped))
@@ -99,6 +100,24 @@ async fn only_local(request: Request, next: Next) -> Response {
          127.0.0.1 or localhost"
     );
     Refusal::new(Code::NotLocal, detail).into_response()
+}
+
+/// The HTTP layer looks at the size of a head only as long as it has not all of it.
+async fn head_in_bounds(request: Request, next: Next) -> Response {
+    let bytes = head_bytes(&request);
+    if bytes <= HEAD_BYTES_MAX {
+        return next.run(request).await;
+    }
+    let detail = format!(
+        "the path, the query and the headers have {bytes} bytes; at most {HEAD_BYTES_MAX} are allowed"
+    );
+    Refusal::new(Code::HeadTooLarge, detail).into_response()
+}
+
+fn head_bytes(request: &Request) -> usize {
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    let headers = request.headers().iter();
+    target + headers.map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
 }
 
 /// Logs what was asked and how it was answered; the query and the body are left out.
@@ -157,6 +176,13 @@ mod tests {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.expect("it is text");
         answer
+    }
+
+    #[test]
+    fn a_head_has_the_bytes_of_its_target_and_its_headers() {
+        let request = Request::get("http://localhost/a?b=c").header("x", "yz");
+        let request = request.body(axum::body::Body::empty()).expect("it is a request");
+        assert_eq!(head_bytes(&request), "/a?b=c".len() + "xyz".len());
     }
 
     #[tokio::test]

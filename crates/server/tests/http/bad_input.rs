@@ -1,5 +1,7 @@
 //! Whatever is wrong with a request, the answer names it, as a problem.
 
+use backstitch_server::http::limits::HEAD_BYTES_MAX;
+
 use crate::server::{Answer, Server};
 
 fn is_problem(what: &str, answer: &Answer, status: u16, code: &str, says: &str) {
@@ -103,6 +105,9 @@ async fn a_query_that_is_no_good_is_refused_at_every_path() {
         ("/v1/executions/a/journal?after=-1", 400, "bad_query", "after"),
         ("/v1/executions/a/timeline?colour=red", 400, "bad_query", "colour"),
         ("/v1/attention?limit=2000", 422, "invalid", "it can be 1 to 1000"),
+        ("/v1/executions?namespace=%F0%9F", 400, "bad_query", "\"namespace=%F0%9F\" stands for no"),
+        ("/v1/executions/a?x=1&%FF=x%", 400, "bad_query", "\"%FF=x%\" stands for no UTF-8"),
+        ("/v1/executions/a?namespace=%F0%9F%A7%B5%", 404, "not_found", "in namespace \"🧵%\""),
         ("/v1/executions/%FF", 400, "bad_path", "cannot be read"),
         ("/v2/executions", 404, "unknown_route", "nothing at /v2/executions"),
         ("/v1/executions/a/b/c", 404, "unknown_route", "escaped"),
@@ -190,6 +195,17 @@ async fn methods_names_and_heads_that_are_no_good_are_refused() {
     server.gate("a").await;
     let answer = server.ask("GET", "/v1/executions/a/journal", &last, "").await;
     is_problem("last-event-id", &answer, 400, "bad_header", "it is the number of a row");
+
+    // This much arrives in one piece, or is refused by the HTTP layer, without a body.
+    let long = "y".repeat(HEAD_BYTES_MAX);
+    let header = server.ask("GET", "/healthz", &[&format!("x: {long}")], "").await;
+    let query = server.get(&format!("/v1/executions?workflow={long}")).await;
+    for answer in [header, query] {
+        assert_eq!(answer.status, 431);
+        if !answer.text.is_empty() {
+            is_problem("head", &answer, 431, "head_too_large", "at most 32768 are allowed");
+        }
+    }
 
     // Heads that are too large are refused before there is a request to answer.
     let headers: Vec<String> = (0..65).map(|i| format!("x-{i}: y")).collect();
