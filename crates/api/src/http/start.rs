@@ -15,7 +15,7 @@ pub struct StartExecution {
     pub id: String,
     /// The workflow.
     pub workflow: String,
-    /// Its version; may be left out when there is one.
+    /// Its version; may be left out when the workers that are there have it in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Its input; `null` if left out.

@@ -7,8 +7,8 @@ use backstitch_core::payload::Payload;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::SchemaType;
-use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::openapi::schema::{AnyOfBuilder, SchemaType};
+use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 /// Any JSON, as it was written: numbers keep their digits and objects their order.
@@ -102,7 +102,7 @@ fn compact(json: &str) -> Cow<'_, str> {
 }
 
 /// The value of a search attribute. It is found by one of the same kind: `7` is not `7.0`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "a search attribute is a text, a number, true or false, or {\"instant\": \"2026-01-31T12:00:00Z\"}"
@@ -119,10 +119,31 @@ pub enum Attribute {
     /// An instant.
     Instant {
         /// In RFC 3339.
-        #[schema(value_type = String, format = DateTime)]
         instant: Timestamp,
     },
 }
+
+/// By hand: a whole number is a number too, and what is derived says that only one of them fits.
+impl PartialSchema for Attribute {
+    fn schema() -> RefOr<Schema> {
+        let rfc_3339 = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+        let instant = ObjectBuilder::new().property("instant", rfc_3339).required("instant");
+        AnyOfBuilder::new()
+            .item(bool::schema())
+            .item(i64::schema())
+            .item(f64::schema())
+            .item(String::schema())
+            .item(instant)
+            .description(Some(
+                "The value of a search attribute. It is found by one of the same kind: `7` is not `7.0`.",
+            ))
+            .into()
+    }
+}
+
+impl ToSchema for Attribute {}
 
 impl From<Attribute> for AttributeValue {
     fn from(attribute: Attribute) -> AttributeValue {
@@ -167,6 +188,11 @@ mod tests {
         payload.metadata.insert("encoding".into(), "cbor".into());
         assert_eq!(Value::of(&payload).get(), r#"{"encoding":"cbor","hex":"01ff"}"#);
         assert_eq!(Value::of(&Payload::json("{no")).get(), r#"{"encoding":"json","hex":"7b6e6f"}"#);
+    }
+
+    #[test]
+    fn a_whole_number_may_fit_as_a_number_too() {
+        assert!(matches!(Attribute::schema(), RefOr::T(Schema::AnyOf(_))));
     }
 
     #[test]

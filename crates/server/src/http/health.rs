@@ -16,7 +16,9 @@ use super::reading::{Query, number};
 pub(super) struct Nothing {}
 
 /// The process answers.
-#[utoipa::path(get, path = "/healthz", responses((status = 200, description = "It does")))]
+#[utoipa::path(get, path = "/healthz", responses(
+    (status = 200, body = str, content_type = "text/plain", description = "It does"),
+))]
 pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }

@@ -37,6 +37,7 @@ use super::{executions, health, journal, verbs};
         health::workers,
         health::healthz,
         health::readyz,
+        openapi,
     )
 )]
 struct Api;
@@ -46,6 +47,10 @@ pub fn document() -> String {
     Api::openapi().to_pretty_json().expect("the document is JSON by its type") + "\n"
 }
 
+/// This document.
+#[utoipa::path(get, path = "/v1/openapi.json", responses(
+    (status = 200, body = Object, description = "OpenAPI"),
+))]
 pub(super) async fn openapi() -> Result<Response, Refusal> {
     ok(&Api::openapi())
 }
