@@ -27,7 +27,7 @@ use crate::service::{Filter, Target};
 /// false. With an `Idempotency-Key` the same request gets its first answer again.
 #[utoipa::path(post, path = "/v1/executions", params(
     Place,
-    ("Idempotency-Key" = Option<String>, Header, description = "An id of the request"),
+    ("Idempotency-Key" = Option<String>, Header, description = "An id of the request, as long as the run that it begins is the newest of its id"),
 ), request_body = StartExecution, responses(
     (status = 201, body = Started, description = "A run was begun"),
     (status = 200, body = Started, description = "The run that was there"),

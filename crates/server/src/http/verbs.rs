@@ -22,7 +22,7 @@ macro_rules! verbs {
         #[utoipa::path(post, path = $path, params(
             ("id" = String, Path, description = "The business id"),
             Which,
-            ("Idempotency-Key" = Option<String>, Header, description = "An id of the request"),
+            ("Idempotency-Key" = Option<String>, Header, description = "An id of the request: among the verbs of a run those with the same one are one"),
         ), request_body = $body, responses(
             (status = 200, body = Sent),
             (
@@ -68,7 +68,7 @@ verbs! {
 #[utoipa::path(post, path = "/v1/executions/{id}/events", params(
     ("id" = String, Path, description = "The business id"),
     Which,
-    ("Idempotency-Key" = Option<String>, Header, description = "An id of the event"),
+    ("Idempotency-Key" = Option<String>, Header, description = "An id of the event: among the events of a run those with the same one are one"),
 ), request_body = SendEvent, responses(
     (status = 200, body = EventAccepted),
     (status = "default", body = Problem, content_type = "application/problem+json", description = "Why not"),
@@ -86,7 +86,7 @@ pub(super) async fn event(
 #[utoipa::path(post, path = "/v1/executions/{id}/restart", params(
     ("id" = String, Path, description = "The business id"),
     Which,
-    ("Idempotency-Key" = Option<String>, Header, description = "An id of the request"),
+    ("Idempotency-Key" = Option<String>, Header, description = "An id of the request, as long as the run that it begins is the newest of its id"),
 ), request_body = Restart, responses(
     (status = 201, body = Started),
     (status = 200, body = Started, description = "The run that was there"),

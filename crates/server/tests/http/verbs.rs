@@ -41,6 +41,40 @@ async fn verbs_are_carried_out_and_refused_with_the_reason() {
 }
 
 #[tokio::test]
+async fn a_key_counts_within_a_run_for_verbs_and_for_events() {
+    let server = Server::begin().await;
+    server.gate("a").await;
+    server.gate("b").await;
+    let ask = async |what: &str, body: &str| {
+        server.post_as("k", &format!("/v1/executions/{what}"), body).await
+    };
+    let numbers = async |what: &str, body: &str| {
+        let answer = ask(what, body).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.at("/number")
+    };
+    assert_eq!(numbers("a/pause", r#"{"by":"Ada"}"#).await, "1");
+    assert_eq!(numbers("a/pause", r#"{"by":"Ada"}"#).await, "1");
+    assert_eq!(numbers("b/pause", r#"{"by":"Bob"}"#).await, "1", "another run");
+    assert_eq!(numbers("a/events", r#"{"type":"go","payload":1}"#).await, "2", "an event");
+    let by_bob = r#"{"type":"go","payload":1,"by":"Bob"}"#;
+    assert_eq!(numbers("a/events", by_bob).await, "2", "whoever sends it");
+    let others = [
+        ("a/pause", r#"{"by":"Bob"}"#),
+        ("a/resume", r#"{"by":"Ada"}"#),
+        ("a/events", r#"{"type":"go","payload":2}"#),
+    ];
+    for (what, body) in others {
+        let other = ask(what, body).await;
+        assert_eq!((other.status, other.at("/code").as_str()), (422, "invalid"), "{other:?}");
+        assert!(other.at("/detail").contains("\"k\" was used before"), "{other:?}");
+    }
+    let refused = ask("a/retry-step", r#"{"step":"open"}"#).await;
+    assert_eq!((refused.status, refused.at("/code").as_str()), (409, "refused"), "{refused:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_closed_execution_is_done_over_once_per_key_and_deleted() {
     let server = Server::begin().await;
     server.gate("a").await;
@@ -50,6 +84,8 @@ async fn a_closed_execution_is_done_over_once_per_key_and_deleted() {
     assert_eq!(over.status, 201, "{over:?}");
     let again = server.post_as("r-1", "/v1/executions/a/restart", r#"{"by":"Ada"}"#).await;
     assert_eq!((again.status, again.at("/run_id")), (201, over.at("/run_id")));
+    let other = server.post_as("r-1", "/v1/executions/a/restart", r#"{"version":"7"}"#).await;
+    assert_eq!((other.status, other.at("/run_id")), (201, over.at("/run_id")));
     assert_eq!(server.post("/v1/executions/a/kill", "").await.status, 200);
     server.app.handle::<()>("a").await.expect("there").closed().await.expect("it ends");
 
