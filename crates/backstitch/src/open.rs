@@ -337,10 +337,17 @@ fn path_of(url: &str) -> Result<&str, Error> {
         );
         return Err(Error::new(ErrorKind::Invalid, message));
     }
+    if url.starts_with("https://") {
+        let message = format!(
+            "{url:?} asks for TLS, which servers do not have yet; write \"http://HOST:PORT\", and lead it through \
+             a tunnel if the network between is not yours"
+        );
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
     url.strip_prefix("sqlite:").ok_or_else(|| {
         let message = format!(
-            "{url:?} names no store; write \"sqlite:PATH\" for a file, or \"memory:\" for tests in \
-             one process"
+            "{url:?} names no store; write \"sqlite:PATH\" for a file, \"memory:\" for tests in one process, or \
+             \"http://HOST:PORT\" for a server (with the feature \"remote\")"
         );
         Error::new(ErrorKind::Invalid, message)
     })

@@ -11,6 +11,7 @@ mod link;
 mod store;
 mod wire;
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,6 +75,11 @@ pub(crate) async fn run(
     after_sync: Option<AfterSync>,
     mut options: EngineOptions,
 ) -> Result<App, Error> {
+    if programs.registered().is_empty() {
+        let message = "this program has no workflow, and so nothing to work with; `register` one, or ask the server \
+                       through `Backstitch::connect`";
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
     let workflows = programs.registered().iter().map(|workflow| api::Workflow {
         name: workflow.name.clone(),
         version: workflow.version.clone(),
@@ -159,9 +165,15 @@ fn not_there(status: &Status) -> Error {
 }
 
 fn not_answered(what: &str, status: &Status) -> Error {
+    if speaks_no_http2(status) {
+        let message =
+            format!("{what}: what answers there is no Backstitch server; look at the address");
+        return Error::new(ErrorKind::Invalid, message);
+    }
     let (kind, way_out) = match status.code() {
         Code::FailedPrecondition => (ErrorKind::Invalid, "update the older of the two"),
-        Code::InvalidArgument | Code::Unimplemented => (
+        Code::InvalidArgument => (ErrorKind::Invalid, "mend what it names"),
+        Code::Unimplemented => (
             ErrorKind::Invalid,
             "look whether a Backstitch server of this version is at the address",
         ),
@@ -170,4 +182,10 @@ fn not_answered(what: &str, status: &Status) -> Error {
     };
     let message = format!("{what}: {status}; {way_out}");
     Error::new(kind, message)
+}
+
+/// The first bytes of an answer in HTTP/1, or in nearly anything else, are the length of a frame that may not be.
+fn speaks_no_http2(status: &Status) -> bool {
+    let whys = std::iter::successors(status.source(), |why| (*why).source());
+    whys.map(ToString::to_string).any(|why| why.contains("frame with invalid size"))
 }

@@ -126,9 +126,17 @@ async fn a_folder_that_is_not_there_or_takes_no_files_is_named() {
 
 #[tokio::test]
 async fn a_url_that_names_no_store_is_refused() {
-    let opened = Backstitch::open("postgres://somewhere").run().await;
-    let error = opened.err().expect("not yet");
-    assert_names(&error, ErrorKind::Invalid, &["postgres://somewhere", "sqlite:PATH"]);
+    for (url, says) in [
+        ("postgres://somewhere", "sqlite:PATH"),
+        ("127.0.0.1:7070", "http://HOST:PORT"),
+        ("https://backstitch.example", "TLS"),
+    ] {
+        let opened = Backstitch::open(url).run().await;
+        let error = opened.err().expect("not yet");
+        assert_names(&error, ErrorKind::Invalid, &[url, says]);
+        let connected = Backstitch::connect(url).await;
+        assert_names(&connected.err().expect("not yet"), ErrorKind::Invalid, &[url, says]);
+    }
 }
 
 /// Damages the journal of one execution, and gives both back, opened again.

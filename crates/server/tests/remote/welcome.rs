@@ -6,6 +6,8 @@ use backstitch::{Backstitch, ErrorKind};
 use backstitch_api::worker as api;
 use backstitch_api::worker::worker_server::{Worker, WorkerServer};
 use futures_util::Stream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -86,4 +88,39 @@ async fn what_the_server_cannot_accept_of_a_worker_is_told() {
         .expect("it is not taken on");
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("slots"), "{error}");
+}
+
+#[tokio::test]
+async fn a_worker_without_workflows_is_told_to_register_one() {
+    let house = House::new().await;
+    let error = Backstitch::open_through(house.net.channel()).run().await;
+    let error = error.err().expect("it is not taken on");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("`register` one"), "{error}");
+}
+
+/// It speaks HTTP/1, as most do.
+async fn web_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
+    let address = listener.local_addr().expect("it is bound");
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let answer = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(answer).await.expect("it is open");
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+        }
+    });
+    format!("http://{address}")
+}
+
+#[tokio::test]
+async fn what_is_no_backstitch_server_is_told_of() {
+    let url = web_server().await;
+    let worker = Backstitch::open(&url).register(ship(&Effects::default())).run().await;
+    let caller = Backstitch::connect(&url).await;
+    for error in [worker.err().expect("not taken on"), caller.err().expect("not there")] {
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        let words = "what answers there is no Backstitch server; look at the address";
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
