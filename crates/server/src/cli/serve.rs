@@ -83,6 +83,10 @@ pub async fn server(given: Server, talk: &Talk) -> Result<(), Fault> {
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }
+    if !config.listen.ip().is_loopback() {
+        let address = config.listen;
+        tracing::warn!(%address, "insecure: whoever reaches this address can start, read, kill and delete executions");
+    }
     let builder = Backstitch::open(&config.store).keep_unknown_workflows();
     let paper = Paper::new(false);
     let store = config.store.clone();

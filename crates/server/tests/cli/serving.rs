@@ -127,6 +127,18 @@ fn a_flag_counts_more_than_the_environment_and_that_more_than_the_file() {
 }
 
 #[test]
+fn a_server_that_others_can_reach_says_what_that_means() {
+    let folder = Folder::new("insecure");
+    for (listen, is_told) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
+        let mut server = command(&folder.0);
+        server.args(["server", "--store", "sqlite:a.db", "--insecure", "--listen", listen]);
+        let stopped = Running::begin(server).stop();
+        let told = stopped.err.contains("WARN") && stopped.err.contains("whoever reaches");
+        assert_eq!((stopped.exit, told), (0, is_told), "{stopped:?}");
+    }
+}
+
+#[test]
 fn an_address_and_a_store_that_are_taken_are_told() {
     let folder = Folder::new("taken");
     let server = Running::dev(&folder, "a.db");
