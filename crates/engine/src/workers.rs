@@ -6,6 +6,7 @@
 
 mod connection;
 mod grant;
+mod rest;
 mod tenancy;
 mod worker;
 
@@ -26,6 +27,7 @@ pub(crate) use worker::{Offer, Worker};
 use crate::calls;
 use crate::engine::Shared;
 use crate::live::Mail;
+use crate::workers::rest::Resting;
 
 /// How long a lease lasts that is not renewed, by default. Workers renew it three times in that time.
 pub const LEASE_DEFAULT: Duration = Duration::from_secs(15);
@@ -220,6 +222,8 @@ struct Pool {
     unmended: BTreeMap<Code, BTreeSet<RunNo>>,
     /// Such runs, when another worker has come: it is the newest one that may be mended.
     for_the_newest: BTreeSet<RunNo>,
+    /// Runs that were given back in vain.
+    resting: Resting,
     /// Leases so far.
     leases: u32,
     /// Workers so far.
@@ -266,14 +270,17 @@ impl Workers {
         self.lock().workers.values().any(|worker| worker.has(run))
     }
 
-    /// A slot for the run at the worker that has the most of them free. If there is none, the run is looked at
-    /// again when there is one.
+    /// A slot for the run at the worker that has the most of them free, and has not just given it back. If there is
+    /// none, the run is looked at again when there is one.
     pub fn take(&self, shared: &Arc<Shared>, code: &Code, run: RunNo) -> Option<Grant> {
         let pool = &mut *self.lock();
         let free = pool.workers.values().filter(|worker| worker.knows(code) && worker.has_room());
         let best = match pool.for_the_newest.remove(&run) {
             true => free.max_by_key(|worker| worker.number()).cloned(),
-            false => free.max_by_key(|worker| worker.free_slots()).cloned(),
+            false => {
+                let is_other = |worker: &Worker| !pool.resting.is_by(run, worker);
+                free.max_by_key(|worker| (is_other(worker), worker.free_slots())).cloned()
+            }
         };
         let granted = best.and_then(|worker| grant(shared, pool.next_fence(shared), worker, run));
         match &granted {
@@ -296,6 +303,17 @@ impl Workers {
         for run in woken {
             calls::wake(shared, run, Mail::Look);
         }
+    }
+
+    /// How long a run rests that a worker has no more: `in_vain` is one that could have gone on with it, has given it
+    /// back with nothing written, and would take it again.
+    pub fn rest(&self, run: RunNo, code: &Code, in_vain: Option<&Worker>) -> Option<Duration> {
+        let resting = &mut self.lock().resting;
+        let Some(worker) = in_vain.filter(|worker| worker.knows(code)) else {
+            resting.forget(run);
+            return None;
+        };
+        Some(resting.rest(run, worker))
     }
 
     /// The run waits until another worker comes that has its workflow.

@@ -48,6 +48,8 @@ pub(crate) struct Tenancy {
     mailbox: mpsc::UnboundedReceiver<Mail>,
     live: LiveRun,
     grant: Grant,
+    /// The last row of the journal when the worker was given the run.
+    begun_at: u64,
     /// The last row of the inbox that the worker was sent.
     sent: u64,
     /// Whether there may be rows after it: looking costs a read of the store.
@@ -88,7 +90,7 @@ impl Tenancy {
         (mailbox, live): (mpsc::UnboundedReceiver<Mail>, LiveRun),
         grant: Grant,
     ) -> Tenancy {
-        let sent = follower.run().inbox_read;
+        let (begun_at, sent) = (follower.run().seq, follower.run().inbox_read);
         Tenancy {
             shared,
             run,
@@ -97,6 +99,7 @@ impl Tenancy {
             mailbox,
             live,
             grant,
+            begun_at,
             sent,
             may_have_more: false,
             last: None,
@@ -441,9 +444,13 @@ impl Tenancy {
             Over::Released => is_unfit,
             Over::Closed | Over::Lost | Over::Failed(_) => false,
         };
-        if let (true, Some(workers)) = (is_unmended, &shared.workers) {
-            let (workflow, version) = (&self.execution.workflow, &self.execution.version);
-            workers.wait_until_mended((workflow.clone(), version.clone()), run);
+        let workers = shared.workers.as_ref().expect("who leases has workers");
+        let code = (self.execution.workflow.clone(), self.execution.version.clone());
+        let is_in_vain = matches!(over, Over::Released) && fold.seq == self.begun_at;
+        let in_vain = is_in_vain && wants_code && !is_unread;
+        let rest = workers.rest(run, &code, in_vain.then_some(&*self.grant.worker));
+        if is_unmended {
+            workers.wait_until_mended(code, run);
         }
         let goes_on = match over {
             Over::Closed => {
@@ -461,8 +468,10 @@ impl Tenancy {
                 false
             }
             Over::Released => {
+                let rested = |rest: Duration| shared.clock.now_us() + rest.as_micros() as i64;
+                let wake_at_us = rest.map(rested).or(wake_at_us);
                 leave(&shared, run, Departure::Parked { wake_at_us }, &mut self.mailbox);
-                is_unread || wants_code
+                rest.is_none() && (is_unread || wants_code)
             }
             // What the worker has not done is for the next one.
             Over::Lost => {

@@ -268,6 +268,36 @@ async fn a_run_that_is_given_back_goes_to_a_worker_again_when_something_happens(
 }
 
 #[tokio::test]
+async fn a_run_that_is_given_back_untouched_rests_ever_longer_or_goes_to_another_worker() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(9).await;
+    peer.begin("a").await;
+    let run = worker.lease().await;
+    let mut release = run.release();
+    for rest_ms in [100, 200, 400] {
+        worker.say(release).await;
+        // Nothing comes before the Pong.
+        worker.ping().await;
+        peer.clock.advance(Duration::from_millis(rest_ms - 1));
+        worker.ping().await;
+        peer.clock.advance(Duration::from_millis(1));
+        release = worker.lease().await.release();
+    }
+    let mut hello = hello(1);
+    hello.session = vec![2; 16];
+    let mut other = peer.talk(hello).await.expect("it is taken on");
+    worker.say(release).await;
+    worker.ping().await;
+    peer.clock.advance(Duration::from_millis(800));
+    let mut run = other.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    other.write(row).await;
+    // What was done since counts: it does not rest.
+    other.say(run.release()).await;
+    worker.lease().await;
+}
+
+#[tokio::test]
 async fn p8_what_reaches_a_worker_that_is_just_leaving_is_for_the_next_one() {
     let peer = Peer::start().await;
     let mut worker = peer.worker(1).await;
