@@ -24,16 +24,24 @@ impl Service {
         start: StartExecution,
         request_id: Option<String>,
     ) -> Result<Started, Problem> {
+        let namespace = start.namespace.unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned());
         let version = match start.version {
             Some(version) => version,
-            None => self.only_version(&start.workflow)?,
+            None => match self.only_version(&start.workflow) {
+                Ok(only) => only,
+                // One that is repeated gets its answer, whoever works here by now.
+                Err(why) => match self.engine().newest(&namespace, &start.id).await {
+                    Ok(info) if info.new.workflow == start.workflow => info.new.version,
+                    Ok(_) | Err(_) => return Err(why),
+                },
+            },
         };
         let attributes = start.attributes.into_iter().map(|(name, value)| {
             let value = Some(value.into());
             AttributeChange { name, value }
         });
         let request = StartRequest {
-            namespace: start.namespace.unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned()),
+            namespace,
             id: start.id,
             workflow: start.workflow,
             version,

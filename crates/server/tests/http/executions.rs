@@ -81,6 +81,9 @@ async fn a_start_takes_the_one_version_that_connected_workers_have() {
     assert_eq!(start("b").await.status, 201);
     assert_eq!(server.get("/v1/executions/b").await.at("/version"), "2");
     second.shutdown().await.expect("it leaves");
+    // A start that is repeated gets its answer, whoever is there.
+    assert_eq!(start("a").await.status, 200);
+    assert_eq!(start("c").await.status, 422);
     server.stop().await;
 }
 
