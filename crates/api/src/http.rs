@@ -25,5 +25,5 @@ pub use outcome::{Failure, Outcome};
 pub use problem::{Code, Problem};
 pub use start::{Conflict, Reuse, StartExecution, Started};
 pub use value::{Attribute, Value};
-pub use verb::{Asked, Restart, Resume, Sent, SetAttributes, StepAsked, StepName};
+pub use verb::{Asked, Deleted, Restart, Resume, Sent, SetAttributes, StepAsked, StepName};
 pub use worker::{Readiness, Worker, Workers, Workflow};

@@ -133,7 +133,7 @@ impl Engine {
         Err(Error::new(ErrorKind::Refused, message))
     }
 
-    /// Deletes a closed run with all that is known of it. Its id is free then.
+    /// Deletes a closed run with all that is known of it. Other runs of its id stay.
     ///
     /// # Errors
     /// `Refused` when the run is not closed, while one of its open matters is not settled, or while the run is

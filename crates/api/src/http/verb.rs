@@ -96,3 +96,16 @@ pub struct Sent {
     /// False when it is only noted, because the execution is already where it leads.
     pub changed: bool,
 }
+
+/// A run is gone, with all that was known of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Deleted {
+    /// The namespace of the execution.
+    pub namespace: String,
+    /// Its business id.
+    pub id: String,
+    /// The run that is gone.
+    pub run_id: String,
+    /// The newest run of the id that is still there; absent if there is none, and the id is free.
+    pub still_there: Option<String>,
+}

@@ -216,7 +216,7 @@ pub enum Ask {
         #[command(flatten)]
         request: Request,
     },
-    /// Deletes a closed execution with all that is known of it (asks first).
+    /// Deletes a closed run with all that is known of it; other runs of the id stay (asks first).
     Delete {
         #[command(flatten)]
         one: One,

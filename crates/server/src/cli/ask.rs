@@ -5,8 +5,8 @@ use std::time::Duration;
 use backstitch::Backstitch;
 use backstitch::timeline::Style;
 use backstitch_api::http::{
-    Asked, EventAccepted, Execution, JournalPage, JournalRow, Listing, Matters, Outcome, Problem,
-    Restart, SendEvent, Sent, StartExecution, Started, Workers,
+    Asked, Deleted, EventAccepted, Execution, JournalPage, JournalRow, Listing, Matters, Outcome,
+    Problem, Restart, SendEvent, Sent, StartExecution, Started, Workers,
 };
 use hyper::Method;
 
@@ -239,12 +239,12 @@ impl Asker {
         }
     }
 
-    pub async fn delete(&self, one: &One, asked: Asked) -> Result<(), Fault> {
+    pub async fn delete(&self, one: &One, asked: Asked) -> Result<Deleted, Fault> {
         match &self.whom {
             Whom::Server(server) => {
                 let asking = self.get_of(one, &[]);
                 let asking = asking.with("by", asked.by).with("reason", asked.reason);
-                server.bytes(Asking { method: Method::DELETE, ..asking }).await.map(drop)
+                server.ask(Asking { method: Method::DELETE, ..asking }).await
             }
             Whom::File(service) => Ok(service.delete(&self.target(one), asked).await?),
         }

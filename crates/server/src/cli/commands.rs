@@ -12,6 +12,7 @@ use super::arguments::{self, Ask, OfStep, One, Sure, Talk};
 use super::ask::Asker;
 use super::confirm::confirm;
 use super::fault::{Fault, NO_SUCCESS, NOT_OVER, USAGE};
+use super::looking::of_run;
 use super::paper::{Paper, clean, instant, status};
 use crate::http::limits::WAIT_MAX;
 use crate::service::{Filter, Verb};
@@ -47,12 +48,7 @@ pub async fn run(talk: &Talk, asked: Ask) -> Result<(), Fault> {
             let said = format!("{} is done over as run {}", clean(&started.id), started.run_id);
             Ok(ask.paper.say(&started, &said)?)
         }
-        Ask::Delete { one, reason, sure } => {
-            ask.make_sure(&sure, &one, &format!("Everything about {} will be gone.", named(&one)))
-                .await?;
-            ask.asker.delete(&one, Asked { by: ask.by.clone(), reason }).await?;
-            Ok(ask.paper.say(&serde_json::json!({ "deleted": one.id }), "deleted")?)
-        }
+        Ask::Delete { one, reason, sure } => ask.delete(one, reason, &sure).await,
         Ask::Attention { cursor, limit } => ask.attention(cursor.as_deref(), limit).await,
         Ask::Workers => ask.workers().await,
         verb => ask.verb(verb).await,
@@ -256,6 +252,22 @@ impl Asking {
         };
         let rows = workers.workers.iter().map(row).collect();
         Ok(self.paper.table(&["worker", "place", "runs", "workflows"], rows, nothing)?)
+    }
+
+    async fn delete(&self, one: One, reason: Option<String>, sure: &Sure) -> Result<(), Fault> {
+        // Who is asked about a run says yes to that one, also when a newer one begins meanwhile.
+        let one = match sure.yes {
+            true => one,
+            false => of_run(&one, &self.asker.show(&one).await?)?,
+        };
+        confirm(sure, &format!("All that is known of {} will be gone.", named(&one)))?;
+        let deleted = self.asker.delete(&one, Asked { by: self.by.clone(), reason }).await?;
+        let (id, run_id) = (clean(&deleted.id), &deleted.run_id);
+        let mut said = format!("run {run_id} of {id:?} is gone");
+        if let Some(other) = &deleted.still_there {
+            said += &format!("; run {other} is still there, delete it with --run-id {other}");
+        }
+        Ok(self.paper.say(&deleted, &said)?)
     }
 
     /// Nobody is asked about what does not exist.

@@ -2,11 +2,10 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::IntoResponse;
 use backstitch::RunId;
 use backstitch_api::http::{
-    Asked, EventAccepted, Problem, Restart, Resume, SendEvent, Sent, SetAttributes, Started,
-    StepAsked,
+    Asked, Deleted, EventAccepted, Problem, Restart, Resume, SendEvent, Sent, SetAttributes,
+    Started, StepAsked,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -119,11 +118,13 @@ pub(super) struct DeleteQuery {
     reason: Option<String>,
 }
 
-/// Deletes a closed run of an execution with all that is known of it.
+/// Deletes one closed run of an execution with all that is known of it.
+///
+/// Other runs of the id stay, and the answer names the newest of them.
 #[utoipa::path(delete, path = "/v1/executions/{id}", params(
     ("id" = String, Path, description = "The business id"), DeleteQuery,
 ), responses(
-    (status = 204, description = "It is gone"),
+    (status = 200, body = Deleted, description = "It is gone"),
     (status = "default", body = Problem, content_type = "application/problem+json", description = "Why not"),
 ))]
 pub(super) async fn delete(
@@ -133,6 +134,5 @@ pub(super) async fn delete(
 ) -> Answered {
     let target = Target { namespace: namespace(query.namespace), id, run_id: query.run_id };
     let asked = Asked { by: query.by, reason: query.reason };
-    shared.service.delete(&target, asked).await?;
-    Ok(StatusCode::NO_CONTENT.into_response())
+    ok(&shared.service.delete(&target, asked).await?)
 }

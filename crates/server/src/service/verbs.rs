@@ -3,13 +3,14 @@
 use backstitch::core::attribute::AttributeChange;
 use backstitch::core::event::Event;
 use backstitch::core::inbox::{InboxKind, Verb as Change};
+use backstitch::engine::ErrorKind;
 use backstitch::engine::events::EventPost;
 use backstitch::engine::life::RestartRequest;
 use backstitch::store::RunNo;
 use backstitch::{AttributeValue, Handle, RunId, Status, StepRef, VerbRequest};
 use backstitch_api::http::{
-    Asked, EventAccepted, Problem, Restart, Resume, SendEvent, Sent, SetAttributes, Started,
-    StepAsked, StepName, Value,
+    Asked, Deleted, EventAccepted, Problem, Restart, Resume, SendEvent, Sent, SetAttributes,
+    Started, StepAsked, StepName, Value,
 };
 
 use super::{Service, Target, instant, told, who};
@@ -174,16 +175,23 @@ impl Service {
         }))
     }
 
-    /// Deletes a closed execution with all that is known of it.
+    /// Deletes a closed run of an execution with all that is known of it; other runs of the id stay.
     ///
     /// # Errors
     /// `refused` when it is not closed, or while a matter of it is open; `not_found`; trouble of the
     /// store.
-    pub async fn delete(&self, target: &Target, asked: Asked) -> Result<(), Problem> {
-        let run = self.meant(target).await?.run;
+    pub async fn delete(&self, target: &Target, asked: Asked) -> Result<Deleted, Problem> {
+        let meant = self.meant(target).await?;
         let by = who(asked.by);
         let reason = asked.reason.unwrap_or_default();
-        self.engine().delete(run, &by, &reason).await.map_err(told)
+        self.engine().delete(meant.run, &by, &reason).await.map_err(told)?;
+        let Target { namespace, id, .. } = target.clone();
+        let still_there = match self.engine().newest(&namespace, &id).await {
+            Ok(newest) => Some(newest.new.run_id.to_string()),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(told(error)),
+        };
+        Ok(Deleted { namespace, id, run_id: meant.new.run_id.to_string(), still_there })
     }
 }
 

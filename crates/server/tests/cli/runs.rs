@@ -69,3 +69,35 @@ fn a_run_is_named_by_its_id_at_a_server_and_in_a_file() {
     let second_run = as_guest(&["show", "o-1", "--json"]);
     assert_eq!(json(&second_run)["status"], "stuck", "{second_run:?}");
 }
+
+#[test]
+fn a_delete_names_the_run_that_goes_and_one_that_stays() {
+    let folder = Folder::new("delete");
+    let store = folder.store("a.db");
+    let server = Running::dev(&folder, &store);
+    let input = r#"{"from":"alice","to":"closed","cents":3000}"#;
+    let run_of = |arguments: &[&str]| {
+        let started = server.ask(&folder, &[arguments, &["--json"]].concat());
+        assert_eq!(server.ask(&folder, &["result", "t-1"]).exit, 1, "it fails");
+        json(&started)["run_id"].as_str().expect("a text").to_owned()
+    };
+    let first = run_of(&["start", "transfer", "t-1", input]);
+    let second = run_of(&["restart", "t-1"]);
+    let third = run_of(&["restart", "t-1"]);
+    let asked = server.ask(&folder, &["delete", "t-1"]);
+    assert_eq!(asked.exit, 6, "{asked:?}");
+    assert!(
+        asked.err.contains(&format!("known of run {third} of \"t-1\" will be gone")),
+        "{asked:?}"
+    );
+
+    let gone = server.ask(&folder, &["delete", "t-1", "--yes"]);
+    let says = format!("run {third} of \"t-1\" is gone; run {second} is still there");
+    assert!(gone.out.contains(&says) && gone.out.contains("--run-id"), "{gone:?}");
+    let gone = run(&folder, &["--store", &store, "delete", "t-1", "--yes", "--run-id", &first]);
+    assert!(gone.out.contains(&format!("run {second} is still there")), "{gone:?}");
+    let gone = server.ask(&folder, &["delete", "t-1", "--yes", "--json"]);
+    assert_eq!(json(&gone)["run_id"], second.as_str());
+    assert!(json(&gone)["still_there"].is_null(), "{gone:?}");
+    server.stop();
+}

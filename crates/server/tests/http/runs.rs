@@ -74,7 +74,7 @@ async fn what_a_killed_earlier_run_has_left_is_settled_by_its_id() {
     let delete = format!("/v1/executions/a?by=Ada&run_id={first}");
     killed.until(|status| !status.run.attributes.is_empty()).await.expect("it is set");
     let gone = server.ask("DELETE", &delete, &[], "").await;
-    assert_eq!(gone.status, 204, "{gone:?}");
+    assert_eq!((gone.status, gone.at("/still_there")), (200, second.clone()), "{gone:?}");
     let shown = format!("/v1/executions/a?run_id={first}");
     refused(&server.get(&shown).await, 404, "not_found", "has no run");
     let newest = server.get("/v1/executions/a").await;

@@ -99,9 +99,15 @@ async fn a_closed_execution_is_done_over_once_per_key_and_deleted() {
     let handle = server.app.handle::<()>("a").await.expect("there");
     handle.until(|status| status.run.attention.is_empty()).await.expect("it is settled");
     let gone = server.ask("DELETE", "/v1/executions/a?by=Ada&reason=old", &[], "").await;
-    assert_eq!((gone.status, gone.text.as_str()), (204, ""), "{gone:?}");
+    assert_eq!((gone.status, gone.at("/run_id")), (200, over.at("/run_id")), "{gone:?}");
     // The run before it is the newest one now.
-    assert_eq!(server.get("/v1/executions/a").await.at("/status"), "terminated");
+    let before = server.get("/v1/executions/a").await;
+    assert_eq!(before.at("/status"), "terminated");
+    assert_eq!(gone.at("/still_there"), before.at("/run_id"));
+    let gone = server.ask("DELETE", "/v1/executions/a", &[], "").await;
+    assert_eq!(gone.at("/run_id"), before.at("/run_id"));
+    assert_eq!(gone.at("/still_there"), "null", "the id is free");
+    assert_eq!(server.get("/v1/executions/a").await.status, 404);
     server.stop().await;
 }
 
