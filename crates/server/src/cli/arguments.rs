@@ -54,17 +54,17 @@ impl Talk {
 
     /// Who asks.
     pub fn by(&self) -> String {
-        let by = self.by.clone().filter(is_said).or_else(|| environment("USER"));
+        let by = self.by.clone().filter(|text| is_said(text)).or_else(|| environment("USER"));
         by.unwrap_or_else(|| "the command line".to_owned())
     }
 }
 
 fn environment(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(is_said)
+    std::env::var(name).ok().filter(|text| is_said(text))
 }
 
 /// Whether it is more than nothing.
-fn is_said(text: &String) -> bool {
+fn is_said(text: &str) -> bool {
     !text.trim().is_empty()
 }
 
