@@ -254,8 +254,8 @@ impl Driver {
     }
 
     async fn drive_inner(&mut self) -> Left {
-        if self.is_claimed().await {
-            return Left::Lodged;
+        if let Some(left) = self.left_to_its_worker().await {
+            return left;
         }
         self.begin().await;
         self.tell_waiters();

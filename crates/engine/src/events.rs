@@ -195,9 +195,10 @@ impl Engine {
     async fn door(&self, run: RunNo) -> Result<(Arc<ExecutionFacts>, Door), Error> {
         if let Some(gist) = self.shared.live.gist(run)
             && let Some(execution) = gist.execution.get()
+            // Before `takes_events`, which is stored before it.
+            && let inbox_read = gist.inbox_read.load(Ordering::SeqCst)
             && gist.takes_events.load(Ordering::SeqCst)
         {
-            let inbox_read = gist.inbox_read.load(Ordering::SeqCst);
             let inbox_done = gist.inbox_done.load(Ordering::SeqCst);
             let kept_bytes = gist.kept_bytes.load(Ordering::SeqCst);
             return Ok((execution.clone(), Door::Open { inbox_read, inbox_done, kept_bytes }));

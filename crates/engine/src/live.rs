@@ -129,11 +129,12 @@ impl LiveRun {
     pub fn tell_gist(&self, run: &Run) {
         let gist = &self.gist;
         let done = run.inbox_read.saturating_sub(run.kept.len() as u64);
+        // Before `inbox_read`, which is read before it: who finds it true has not counted a cancel as seen.
+        let forward = matches!(run.phase, Phase::Forward);
+        gist.takes_events.store(forward, Ordering::SeqCst);
         gist.inbox_read.store(run.inbox_read, Ordering::SeqCst);
         gist.inbox_done.store(done, Ordering::SeqCst);
         gist.kept_bytes.store(run.kept.bytes(), Ordering::SeqCst);
-        let forward = matches!(run.phase, Phase::Forward);
-        gist.takes_events.store(forward, Ordering::SeqCst);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Giving a run to a worker elsewhere, if this process has no code for it.
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Left};
 use crate::pending::Noted;
 use crate::workers::{Entry, Tenancy};
 
@@ -50,19 +50,23 @@ impl Driver {
         }
     }
 
-    /// Whether a worker has come back with the run. Nothing must be written here then, not even what stands in the
+    /// Whether the run is not this driver's: a worker has come back with it. Nothing must be written here then, not even what stands in the
     /// inbox: the worker goes on where the journal ended for it, and perhaps has a row of its own under way.
-    pub(super) async fn is_claimed(&mut self) -> bool {
-        let Some((claimed, too_late)) = self.claimed.take() else { return false };
+    /// Nor when this process stops before it is known: the next one waits again.
+    pub(super) async fn left_to_its_worker(&mut self) -> Option<Left> {
+        let (claimed, too_late) = self.claimed.take()?;
         let workers = self.shared.workers.as_ref().expect("who expects a claim has workers");
         tokio::select! {
             claimed = claimed => {
                 self.grant = claimed.ok().map(|grant| (grant, Entry::Adopted));
             }
             () = too_late => workers.expect_no_claim(self.run),
-            () = self.shared.stop_asked() => workers.expect_no_claim(self.run),
+            () = self.shared.stop_asked() => {
+                workers.expect_no_claim(self.run);
+                return Some(Left::Open);
+            }
         }
-        self.grant.is_some()
+        self.grant.is_some().then_some(Left::Lodged)
     }
 
     /// Hands the run to the worker, until it has it no more.

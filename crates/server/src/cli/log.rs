@@ -45,7 +45,7 @@ pub fn say(words: &str) {
 
 /// Waits until everything is written, for a short time.
 pub fn flush() {
-    let busy = |state: &mut State| !state.waiting.is_empty() || state.is_writing;
+    let busy = |state: &mut State| !state.is_empty() || state.is_writing;
     drop(LOG.changed.wait_timeout_while(LOG.lock(), FLUSH_TIME_MAX, busy));
 }
 
@@ -78,6 +78,11 @@ impl State {
         }
     }
 
+    /// Whether there is nothing to tell, not even of lines that were lost.
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.lost == 0
+    }
+
     fn take(&mut self) -> Vec<u8> {
         let mut lines = std::mem::take(&mut self.waiting);
         let lost = std::mem::take(&mut self.lost);
@@ -104,7 +109,7 @@ impl Log {
 
     fn write_to(&self, mut out: impl Write) {
         loop {
-            let idle = |state: &mut State| state.waiting.is_empty();
+            let idle = |state: &mut State| state.is_empty();
             let waited = self.changed.wait_while(self.lock(), idle);
             let mut state = waited.expect("no code runs under this lock");
             let lines = state.take();
@@ -147,6 +152,17 @@ mod tests {
         let (lines, told) = taken.split_at(WAITING_BYTES_MAX);
         assert_eq!(lines, line.repeat(2));
         assert_eq!(told, b"backstitch: 4 lines of the log were lost here\n");
+        state.add(b"next\n");
+        assert_eq!(state.take(), b"next\n");
+    }
+
+    #[test]
+    fn a_single_line_that_is_too_long_is_told_as_lost_and_does_not_end_the_log() {
+        let mut state = State::new();
+        state.add(&vec![b'x'; WAITING_BYTES_MAX + 1]);
+        assert!(!state.is_empty(), "there is something to tell");
+        assert_eq!(state.take(), b"backstitch: 1 lines of the log were lost here\n");
+        assert!(state.is_empty());
         state.add(b"next\n");
         assert_eq!(state.take(), b"next\n");
     }
