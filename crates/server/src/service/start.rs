@@ -25,11 +25,14 @@ impl Service {
         request_id: Option<String>,
     ) -> Result<Started, Problem> {
         let namespace = start.namespace.unwrap_or_else(|| NAMESPACE_DEFAULT.to_owned());
+        let may_begin_anew = matches!(start.conflict, Some(wire::Conflict::Terminate))
+            || matches!(start.reuse, Some(wire::Reuse::Allow | wire::Reuse::AllowIfFailed));
         let version = match start.version {
             Some(version) => version,
             None => match self.only_version(&start.workflow) {
                 Ok(only) => only,
                 // One that is repeated gets its answer, whoever works here by now.
+                Err(why) if may_begin_anew => return Err(why),
                 Err(why) => match self.engine().newest(&namespace, &start.id).await {
                     Ok(info) if info.new.workflow == start.workflow => info.new.version,
                     Ok(_) | Err(_) => return Err(why),

@@ -84,6 +84,12 @@ async fn a_start_takes_the_one_version_that_connected_workers_have() {
     // A start that is repeated gets its answer, whoever is there.
     assert_eq!(start("a").await.status, 200);
     assert_eq!(start("c").await.status, 422);
+    // One that could begin another run has to say of which version.
+    for how in [r#""conflict":"terminate""#, r#""reuse":"allow""#, r#""reuse":"allow_if_failed""#] {
+        let body = format!(r#"{{"id":"a","workflow":"order",{how}}}"#);
+        let refused = server.post("/v1/executions", &body).await;
+        assert_eq!(refused.status, 422, "{how}: {refused:?}");
+    }
     server.stop().await;
 }
 
