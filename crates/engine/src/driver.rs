@@ -239,6 +239,12 @@ impl Driver {
         let leaving = match left {
             Left::Closed => {
                 shared.pending.forget(run);
+                if let Some(workers) = shared.workers.as_ref().filter(|_| !self.session.has_code())
+                {
+                    let code = (self.execution.workflow.clone(), self.execution.version.clone());
+                    workers.forget_closed(&code, run);
+                    workers.offer_again(&shared);
+                }
                 let status = self.session.run().status(true).name();
                 tracing::info!(
                     id = %self.execution.id, run_id = %self.execution.run_id,

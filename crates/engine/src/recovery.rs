@@ -128,6 +128,9 @@ pub(crate) fn fetch(shared: &Arc<Shared>, run: RunNo, mut mail: Mail) {
                 while let Ok(mail) = seat.mail.try_recv() {
                     calls::forward(&shared, run, mail);
                 }
+                if let Some(workers) = &shared.workers {
+                    workers.offer_again(&shared);
+                }
             }
         }
     });

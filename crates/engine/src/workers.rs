@@ -297,6 +297,24 @@ impl Workers {
         self.lock().no_longer_waits(code, run);
     }
 
+    /// The run is closed: no worker is anything to it any more.
+    pub fn forget_closed(&self, code: &Code, run: RunNo) {
+        let pool = &mut *self.lock();
+        pool.no_longer_waits(code, run);
+        remove_from(&mut pool.unmended, code, run);
+        pool.for_the_newest.remove(&run);
+        pool.resting.forget(run);
+    }
+
+    /// A run may have been looked at for a slot that it does not take: the next one is looked at.
+    pub fn offer_again(&self, shared: &Arc<Shared>) {
+        if shared.is_stopping() {
+            return;
+        }
+        let workers: Vec<_> = self.lock().workers.values().cloned().collect();
+        workers.iter().for_each(|worker| self.offer_waiting(shared, worker));
+    }
+
     /// Has runs looked at that wait for what `worker` has, as many as it has room for.
     fn offer_waiting(&self, shared: &Arc<Shared>, worker: &Worker) {
         let woken = self.lock().pop_waiting(worker);
@@ -355,12 +373,7 @@ impl Workers {
 
 impl Pool {
     fn no_longer_waits(&mut self, code: &Code, run: RunNo) {
-        if let Some(runs) = self.waiting.get_mut(code) {
-            runs.remove(&run);
-            if runs.is_empty() {
-                self.waiting.remove(code);
-            }
-        }
+        remove_from(&mut self.waiting, code, run);
     }
 
     /// A worker has come that may be a mended one: what another one could not go on with, it may.
@@ -394,6 +407,15 @@ impl Pool {
     fn next_fence(&mut self, shared: &Shared) -> u64 {
         self.leases = self.leases.checked_add(1).expect("a process gives fewer leases in its life");
         (shared.store.fence() << 32) | u64::from(self.leases)
+    }
+}
+
+fn remove_from(sets: &mut BTreeMap<Code, BTreeSet<RunNo>>, code: &Code, run: RunNo) {
+    if let Some(runs) = sets.get_mut(code) {
+        runs.remove(&run);
+        if runs.is_empty() {
+            sets.remove(code);
+        }
     }
 }
 

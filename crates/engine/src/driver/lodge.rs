@@ -16,7 +16,8 @@ impl Driver {
         }
         if self.shared.is_stopping() || !run.wants_code(self.shared.clock.now_us()) {
             self.shared.pending.forget(self.run);
-            return workers.forget(&code, self.run);
+            workers.forget(&code, self.run);
+            return workers.offer_again(&self.shared);
         }
         let granted = workers.take(&self.shared, &code, self.run);
         self.grant = granted.map(|grant| (grant, Entry::Leased));
@@ -50,8 +51,9 @@ impl Driver {
         }
     }
 
-    /// Whether the run is not this driver's: a worker has come back with it. Nothing must be written here then, not even what stands in the
-    /// inbox: the worker goes on where the journal ended for it, and perhaps has a row of its own under way.
+    /// Whether the run is not this driver's: a worker has come back with it. Nothing must be written here then, not
+    /// even what stands in the inbox: the worker goes on where the journal ended for it, and perhaps has a row of its
+    /// own under way.
     /// Nor when this process stops before it is known: the next one waits again.
     pub(super) async fn left_to_its_worker(&mut self) -> Option<Left> {
         let (claimed, too_late) = self.claimed.take()?;

@@ -5,6 +5,8 @@
 //! durable, and the same one again with the same answer. When the leases of the worker have ended, no row of
 //! it is begun to be written any more.
 
+mod inbox;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,7 +54,9 @@ pub(crate) struct Tenancy {
     begun_at: u64,
     /// The last row of the inbox that the worker was sent.
     sent: u64,
-    /// Whether there may be rows after it: looking costs a read of the store.
+    /// The last row of it that was looked at for a kill.
+    looked: u64,
+    /// Whether there may be rows after them: looking costs a read of the store.
     may_have_more: bool,
     /// The append id of the last row, and when it was committed.
     last: Option<(Vec<u8>, i64)>,
@@ -101,6 +105,7 @@ impl Tenancy {
             grant,
             begun_at,
             sent,
+            looked: sent,
             may_have_more: false,
             last: None,
             called: None,
@@ -153,6 +158,10 @@ impl Tenancy {
         }
         let rows = self.shared.store.journal(self.run, 0, ROWS_WITH_LEASE).await?;
         let inbox = self.shared.store.inbox(self.run, self.sent, INBOX_PAGE).await?;
+        if inbox.iter().any(|row| row.kind == InboxKind::Kill) {
+            // Not for a worker: it is ended without its code.
+            return Ok(Some(Over::Lost));
+        }
         self.sent = inbox.last().map_or(self.sent, |row| row.number);
         self.may_have_more = inbox.len() >= INBOX_PAGE;
         self.tell_lease(info, rows, inbox).await;
@@ -259,48 +268,6 @@ impl Tenancy {
     async fn revoke(&mut self, why: &str, in_good_order: bool) {
         let (run, fence, why) = (self.run, self.grant.fence, why.to_owned());
         self.grant.worker.send(ToWorker::Revoke { run, fence, why, in_good_order }).await;
-    }
-
-    async fn look_into_inbox(&mut self) -> Option<Over> {
-        self.may_have_more = true;
-        self.push_inbox().await
-    }
-
-    /// Sends the worker what has come from outside, as far as it has room for it.
-    async fn push_inbox(&mut self) -> Option<Over> {
-        while self.may_have_more {
-            let unread = self.sent - self.follower.run().inbox_read;
-            if unread >= INBOX_PAGE as u64 {
-                // The rest when the worker has read some of it.
-                return None;
-            }
-            let rows = match self.shared.store.inbox(self.run, self.sent, INBOX_PAGE).await {
-                Ok(rows) => rows,
-                Err(error) if self.shared.is_stopping() => {
-                    tracing::debug!(%error, "stopped");
-                    return None;
-                }
-                Err(error) if error.kind() == backstitch_store::ErrorKind::Corrupt => {
-                    return Some(Over::Failed(error.into()));
-                }
-                Err(error) => {
-                    tracing::warn!(id = %self.execution.id, %error, "inbox not read; trying again");
-                    self.shared.clock.sleep(self.shared.options.unavailable_retry).await;
-                    continue;
-                }
-            };
-            self.may_have_more = rows.len() >= INBOX_PAGE;
-            let last = rows.last()?;
-            self.sent = last.number;
-            if rows.iter().any(|row| row.kind == InboxKind::Kill) {
-                // It does not wait for the worker, whose code may be what hangs.
-                self.revoke("the execution is killed", false).await;
-                return Some(Over::Lost);
-            }
-            let (run, fence) = (self.run, self.grant.fence);
-            self.grant.worker.send(ToWorker::Inbox { run, fence, rows }).await;
-        }
-        None
     }
 
     /// Judges a row, writes it, and says what became of it.
@@ -449,11 +416,9 @@ impl Tenancy {
         let is_in_vain = matches!(over, Over::Released) && fold.seq == self.begun_at;
         let in_vain = is_in_vain && wants_code && !is_unread;
         let rest = workers.rest(run, &code, in_vain.then_some(&*self.grant.worker));
-        if is_unmended {
-            workers.wait_until_mended(code, run);
-        }
         let goes_on = match over {
             Over::Closed => {
+                workers.forget_closed(&code, run);
                 let status = self.follower.run().status(true).name();
                 tracing::info!(
                     id = %self.execution.id, run_id = %self.execution.run_id,
@@ -487,6 +452,10 @@ impl Tenancy {
                 false
             }
         };
+        if is_unmended {
+            // Last: a worker that comes from now on finds all of it.
+            workers.wait_until_mended(code, run);
+        }
         // The slot is free before the run looks for one.
         drop(self.grant);
         if goes_on {

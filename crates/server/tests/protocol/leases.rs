@@ -418,3 +418,56 @@ async fn after_a_restart_of_the_server_a_worker_keeps_what_it_runs() {
     let view = peer.engine.closed(started.run).await.expect("it is over");
     assert_eq!(view.step(1).expect("it is a step").attempts, 1, "nothing was lost");
 }
+
+#[tokio::test]
+async fn p1_a_server_that_stops_before_a_worker_is_back_leaves_it_what_it_runs() {
+    let (peer, store) = Peer::start_on_memory().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let mut run = worker.lease().await;
+    let row = run.row().expect("the code asks for a step");
+    worker.write(row).await;
+    // The next owner stops in good order, with the worker still on its way.
+    let store = Arc::new(store.reopen());
+    let peer = Peer::on(store.clone(), peer.clock).await;
+    peer.engine.stop().await.expect("it stops");
+    let peer = Peer::on(Arc::new(store.reopen()), peer.clock).await;
+    assert_eq!(peer.engine.journal(started.run).await.expect("it can be read").len(), 2);
+    let mut again = hello(1);
+    again.held = vec![run.held(2)];
+    let worker = peer.talk(again).await.expect("it is taken on again");
+    assert_eq!(worker.welcome.kept.len(), 1, "it has its run still");
+}
+
+#[tokio::test]
+async fn runs_that_are_killed_before_a_worker_comes_do_not_take_the_place_of_others() {
+    let peer = Peer::start().await;
+    for id in ["a", "b", "c"] {
+        let killed = peer.begin(id).await;
+        let verb = Verb { by: "ada".into(), ..Verb::default() };
+        let sent = peer.engine.send(killed.run, InboxKind::Kill, verb, "r1").await;
+        sent.expect("it can be killed");
+        peer.engine.closed(killed.run).await.expect("it is over");
+    }
+    peer.begin("d").await;
+    let mut worker = peer.worker(1).await;
+    assert_eq!(worker.lease().await.lease.id, "d");
+}
+
+#[tokio::test]
+async fn p10_a_kill_does_not_wait_behind_what_a_worker_does_not_read() {
+    let peer = Peer::start().await;
+    let mut worker = peer.worker(1).await;
+    let started = peer.begin("a").await;
+    let _hangs = worker.lease().await;
+    for _ in 0..600 {
+        let (event_type, payload, by) = ("go".into(), Payload::json("1"), "ada".into());
+        let post = EventPost { event_type, payload, event_id: None, by };
+        peer.engine.send_event(started.run, post).await.expect("there is room");
+    }
+    let verb = Verb { by: "ada".into(), ..Verb::default() };
+    peer.engine.send(started.run, InboxKind::Kill, verb, "r1").await.expect("it can be killed");
+    while let Ok(Message::Inbox(_)) = worker.next().await {}
+    let view = peer.engine.closed(started.run).await.expect("it is over");
+    assert_eq!(view.status(true), Status::Terminated);
+}
